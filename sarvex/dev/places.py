@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import secrets
@@ -87,17 +88,14 @@ def _far_place(home: Path, near: Path, account: Account) -> Path:
         if account.can("-x", far / name):
             (far / name / "home").write_text(f"{home}\n", encoding="utf-8")
             return far / name
-    raise Refused(
-        f"{account.name} can reach neither {home} nor {' nor '.join(map(str, FAR_PLACES))}"
-    )
+    tried = " nor ".join(map(str, (home, *FAR_PLACES)))
+    raise Refused(f"{account.name}, who runs the servers for root, can reach neither {tried}")
 
 
 def _make_trusted(folder: Path) -> None:
     """Make a folder that only we can change; one that somebody else laid there is refused."""
-    try:
+    with contextlib.suppress(FileExistsError):
         folder.mkdir(mode=0o755)
-    except FileExistsError:
-        pass
     found = folder.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o022:
         raise Refused(f"{folder} is not ours alone: remove it, or set SARVEX_HOME elsewhere")

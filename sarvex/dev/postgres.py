@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import secrets
 import shutil
 import signal
@@ -106,7 +105,7 @@ def _initialise(places: Places, programs: Path) -> None:
     password_file.write_text(passwords[OWNER], encoding="ascii")
     for path in (draft, password_file):
         places.account.own(path)
-    command = [
+    command: list[str | Path] = [
         programs / "initdb",
         f"--pgdata={draft}",
         f"--username={OWNER}",
@@ -134,7 +133,7 @@ def _start_postmaster(places: Places, programs: Path, *, tethered: bool) -> Runn
         _clear_stale_pid_file(places, deadline)
         port = port_for(places.home, "postgres")
         settings = SETTINGS | {"port": str(port), "unix_socket_directories": str(places.sockets)}
-        command = [programs / "postgres", "-D", places.postgres_data]
+        command: list[str | Path] = [programs / "postgres", "-D", places.postgres_data]
         command += [f"--{name}={value}" for name, value in settings.items()]
         said_before = _size(_log(places))
         child = spawning.start(
@@ -157,7 +156,7 @@ def _start_postmaster(places: Places, programs: Path, *, tethered: bool) -> Runn
 
 
 def _may_pass(said: str) -> bool:
-    """Whether PostgreSQL gave a reason that time removes: its predecessor's remains, a lost port."""
+    """Whether the reason given is one that time removes: a predecessor's remains, a lost port."""
     passing = ("lock file", "is still in use", "could not bind", "could not create any TCP/IP")
     return any(words in said for words in passing)
 
@@ -200,7 +199,7 @@ def _is_ready(places: Places, programs: Path, server: RunningPostgres) -> bool:
 
 
 def _make_role_and_database(places: Places, server: RunningPostgres) -> None:
-    """Have the application's role, which is no superuser, and its database; also on the 2nd start."""
+    """Have the application's role, which is no superuser, and its database."""
     passwords = _passwords(places)
     with psycopg.connect(
         host=str(places.sockets),
@@ -232,7 +231,7 @@ def _log(places: Places) -> Path:
 
 
 def _size(path: Path) -> int:
-    return os.stat(path).st_size if path.exists() else 0
+    return path.stat().st_size if path.exists() else 0
 
 
 def _reason(said: str) -> str:

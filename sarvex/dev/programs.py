@@ -1,4 +1,4 @@
-"""The servers' programs, out of the wheels that carry them, where the servers' account can run them."""
+"""The servers' programs, out of their wheels, at a place where their account can run them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The secret key of a development stack: made once, kept in its home, readable by its owner only."""
+"""The secret key of a development stack: made once, kept in its home, for its owner only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The embedded PostgreSQL and Valkey of a home: `python -m sarvex.dev.servers start|stop|status`."""
+"""The embedded servers of a home: `python -m sarvex.dev.servers start|stop|status`."""
 
 from __future__ import annotations
 

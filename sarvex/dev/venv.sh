@@ -19,21 +19,22 @@ is_installed "$stamp" && exit 0
 
 # Two commands at once do not install over one another. The lock is a folder: that works everywhere.
 waited=0
-until mkdir .venv.lock 2>/dev/null; do
-    holder=$(cat .venv.lock/pid 2>/dev/null || true)
+mkdir -p .sarvex
+until mkdir .sarvex/venv.lock 2>/dev/null; do
+    holder=$(cat .sarvex/venv.lock/pid 2>/dev/null || true)
     if [ -n "$holder" ] && ! kill -0 "$holder" 2>/dev/null; then
-        rm -rf .venv.lock # of an install that was killed
+        rm -rf .sarvex/venv.lock # of an install that was killed
         continue
     fi
     [ $waited -ne 0 ] || say "waiting for another install in this checkout to end"
     waited=$((waited + 1))
-    [ $waited -lt 600 ] || refuse "another install does not end: remove .venv.lock and try again"
+    [ $waited -lt 600 ] || refuse "another install does not end: remove .sarvex/venv.lock and try again"
     sleep 1
 done
-trap 'rm -rf .venv.lock' EXIT
+trap 'rm -rf .sarvex/venv.lock' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
-echo $$ >.venv.lock/pid
+echo $$ >.sarvex/venv.lock/pid
 is_installed "$stamp" && exit 0
 
 if [ ! -f .venv/created ] || ! .venv/bin/python -c '' 2>/dev/null; then
