@@ -103,7 +103,10 @@ if SARVEX_AUDIT_RETENTION < SARVEX_REPLAY_WINDOW:
 
 # --- PostgreSQL ---------------------------------------------------------------------------------
 
-DATABASE_URL = url("DATABASE_URL", {"postgres", "postgresql"}) or endpoints.database_url(SARVEX_HOME)
+DATABASE_URL_IS_GIVEN = bool(env.str("DATABASE_URL", default=""))
+DATABASE_URL = url("DATABASE_URL", {"postgres", "postgresql"}) or endpoints.database_url(
+    SARVEX_HOME
+)
 DATABASES = {
     "default": {
         **env.db_url_config(DATABASE_URL),
@@ -241,19 +244,39 @@ WHITENOISE_USE_FINDERS = True
 # 256 KiB: a session with the most line items that is allowed (500) stays well below it.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 256 * 1024
 
+# --- Web server ---------------------------------------------------------------------------------------
+
+# Threads of one web process, and how many of its requests may wait for providers at once. Fifty
+# equal requests fit in one process, and eight threads are left for everything that is quick.
+SARVEX_WEB_THREADS = whole("SARVEX_WEB_THREADS", 64, least=4, most=1000)
+SARVEX_SLOW_REQUESTS = max(SARVEX_WEB_THREADS - 8, SARVEX_WEB_THREADS // 2)
+
 # --- REST framework and OpenAPI -----------------------------------------------------------------------
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["orders.api.authentication.ApiKeyAuthentication"],
     "DEFAULT_PERMISSION_CLASSES": [],
-    "DEFAULT_RENDERER_CLASSES": ["orders.api.json.JsonRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["orders.api.json.JsonParser"],
-    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "orders.api.json.AlwaysJson",
+    "DEFAULT_RENDERER_CLASSES": ["orders.api.rendering.JsonRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["orders.api.rendering.JsonParser"],
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "orders.api.rendering.AlwaysJson",
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "EXCEPTION_HANDLER": "orders.api.problems.problem_response",
     "UNAUTHENTICATED_USER": None,
     "UNAUTHENTICATED_TOKEN": None,
     "DEFAULT_THROTTLE_CLASSES": [],
+}
+
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Sarvex",
+    "VERSION": "0.1.0",
+    "DESCRIPTION": "One intention, one charge, one order, one answer: effectively once.",
+    "OAS_VERSION": "3.1.1",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SERVE_PUBLIC": True,
+    "SERVE_PERMISSIONS": [],
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "COMPONENT_SPLIT_REQUEST": True,
 }
 
 # --- Logging --------------------------------------------------------------------------------------

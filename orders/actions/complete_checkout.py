@@ -1,0 +1,173 @@
+"""Complete a checkout: one charge, one order, one answer, however often it is asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+
+from audit.record import new_mutation_id, record
+from idempotency.answers import Answer, Claim
+from idempotency.claims import Standing, claim_key, take_again
+from idempotency.outbox import publish
+from orders import announcements, locks, trail
+from orders.actions import keys, submission
+from orders.actions.settlement import answer_of
+from orders.actions.standing import stand
+from orders.checkout_rules import BROKEN_BY, PASSED, refuse_other_amount, refuse_unless_open
+from orders.errors import NotFound, Refusal
+from orders.models import Operation
+from orders.models.operations import new_operation_id
+from orders.models.orders import Order, derive_order_id
+
+# A released key may be taken by another equal request just before us; then there is an owner to
+# wait for. More rounds than this means that every one of them was not sent.
+MOST_ROUNDS = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Payment:
+    """With what a checkout is to be paid: a handler's name and a token that it understands."""
+
+    handler: str
+    token: str
+
+
+def complete_checkout(
+    *,
+    claim: Claim,
+    payment: Payment,
+    expected_amount_total: int | None,
+    buyer: dict[str, Any] | None,
+    now: datetime,
+) -> Answer:
+    """Charge a checkout and make its order, at most once whatever the key.
+
+    Equal requests get the first one's answer: stored, waited for, or looked up at the provider.
+    An outcome that is not known is a 202 with the operation, never an error.
+
+    Raises:
+        KeyReused, RequestInProgress: the key stands for something else; its owner is not done.
+        NotFound, CheckoutAlreadyCompleted, CheckoutCanceled, CheckoutExpired,
+        CheckoutInProgress, AmountChanged: nothing was begun, and the key is free.
+    """
+    for _ in range(MOST_ROUNDS):
+        try:
+            begun = _accept(
+                claim,
+                payment=payment,
+                expected_amount_total=expected_amount_total,
+                buyer=buyer,
+                now=now,
+            )
+        except Refusal as refusal:
+            _note(claim, refusal, now=now)
+            raise
+        if isinstance(begun, Operation):
+            return keys.keep(claim, submission.submit(begun, actor=claim.actor), now=now)
+        answer = stand(claim, begun, now=now)
+        if answer is not None:
+            return keys.keep(claim, answer, now=now)
+    return answer_of(Operation.objects.select_related("record").get(id=begun.operation_id))
+
+
+@transaction.atomic(durable=True)
+def _accept(
+    claim: Claim,
+    *,
+    payment: Payment,
+    expected_amount_total: int | None,
+    buyer: dict[str, Any] | None,
+    now: datetime,
+) -> Operation | Standing:
+    """Write the intent down and commit it as about to be sent, or say how the key stands."""
+    operation_id = new_operation_id()
+    standing = claim_key(claim, operation_id=operation_id, now=now)
+    keys.refuse_other_meaning(claim, standing)
+    if not keys.is_first(standing):
+        return standing
+    earlier = None
+    if not standing.fresh:
+        if not take_again(standing.record_id, operation_id=operation_id):
+            return standing
+        earlier = Operation.objects.get(id=standing.operation_id)
+    planned = earlier.planned_order_id if earlier else _planned_order_id(claim, standing)
+    checkout = locks.checkout(
+        merchant_id=claim.merchant, checkout_id=claim.subject, planned_order_id=planned
+    )
+    if checkout is None:
+        raise NotFound("No such checkout.")
+    refuse_unless_open(checkout, now=now)
+    refuse_other_amount(checkout, expected_amount_total)
+    if checkout.order_id_taken:
+        planned = _free_order_id(claim, standing)
+    checkout.begin()
+    checkout.save(update_fields=["status"])
+    operation = Operation(
+        id=operation_id,
+        merchant=checkout.merchant,
+        type=Operation.Type.CHARGE,
+        status=Operation.Status.SUBMITTING,
+        amount=checkout.amount_total,
+        currency=checkout.currency,
+        handler=payment.handler,
+        handler_request={"token": payment.token, **({"buyer": buyer} if buyer else {})},
+        checkout=checkout,
+        planned_order_id=planned,
+        record_id=standing.record_id,
+        idempotency_key=claim.key,
+        generation=standing.generation,
+        mutation_id=new_mutation_id(),
+        root_id=earlier.root_id if earlier else operation_id,
+        retry_count=earlier.retry_count + 1 if earlier else 0,
+        actor=claim.actor,
+        request_id=claim.request_id,
+        traceparent=claim.traceparent,
+        created_at=now,
+        submitted_at=now,
+    )
+    operation.handler_key = earlier.handler_key if earlier else submission.key_for(operation)
+    operation.save(force_insert=True)
+    record([trail.attempted(operation, PASSED)])
+    publish(
+        [announcements.order_intent(operation, now=now, stale_after=settings.SARVEX_STALE_AFTER)]
+    )
+    return operation
+
+
+def _planned_order_id(claim: Claim, standing: Standing, *, salt: int = 0) -> str:
+    return derive_order_id(
+        claimed_at=standing.first_seen_at,
+        merchant=claim.merchant,
+        key=claim.key,
+        generation=standing.generation,
+        salt=salt,
+    )
+
+
+def _free_order_id(claim: Claim, standing: Standing) -> str:
+    """Return the first derived id that no order has; found before the provider is asked."""
+    salt = 1
+    while Order.objects.filter(id=_planned_order_id(claim, standing, salt=salt)).exists():
+        salt += 1
+    return _planned_order_id(claim, standing, salt=salt)
+
+
+def _note(claim: Claim, refusal: Refusal, *, now: datetime) -> None:
+    """Put what the state of things refused into the trail; a mistaken address is no mutation."""
+    broken = BROKEN_BY.get(refusal.code)
+    line = None
+    if broken is not None:
+        line = trail.refused(
+            claim,
+            mutation_type="create",
+            code=refusal.code,
+            reason=refusal.detail,
+            preconditions=[{"name": broken, "passed": False}],
+            order_id=refusal.members.get("order_id") or "",
+            now=now,
+        )
+    keys.note_refusal(claim, refusal, line, now=now)

@@ -1,0 +1,110 @@
+"""Reconcile: find out what became of operations whose outcome is not known. Never sends."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import structlog
+from django.conf import settings
+from django.db import connection, transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from idempotency.answers import Answer
+from orders import locks
+from orders.actions.settlement import answer_of, next_look, settle, settle_locked
+from orders.handlers.base import Outcome, Result, Sighting
+from orders.handlers.registry import handler_for
+from orders.models import Merchant, Operation
+
+log = structlog.get_logger(__name__)
+
+# A look is one or a few requests; should its owner die, another may look after this long.
+LOOK_MARGIN = timedelta(seconds=5)
+
+STALE = Outcome(
+    result=Result.UNKNOWN,
+    code="sender_vanished",
+    message="Whoever sent it did not come back; the provider is being asked.",
+)
+
+
+def look_up(operation_id: str, *, actor: str, now: datetime) -> Answer:
+    """Ask the provider what became of an operation, settle what it says, and tell how it stands.
+
+    Of several at once one asks, and the others are told how things stand. An operation whose
+    sender may still be at work is settled if the provider already knows its end, and is otherwise
+    left to its sender.
+    """
+    asking = _begin(operation_id, actor=actor, now=now)
+    if isinstance(asking, Answer):
+        return asking
+    sighting, name, merchant, sender_is_gone = asking
+    connection.close()
+    outcome = handler_for(name, merchant).look_up_charge(sighting)
+    now = timezone.now()
+    outcome = _counted(outcome, sighting, now=now)
+    if outcome.result is Result.UNKNOWN and not sender_is_gone:
+        return _leave_to_sender(operation_id)
+    return settle(operation_id, outcome, actor=actor, now=now)
+
+
+def operations_to_look_up(now: datetime) -> list[str]:
+    """Return the operations that are due for a look, the longest overdue first, 500 at the most."""
+    stale = now - settings.SARVEX_STALE_AFTER
+    due = Operation.objects.filter(
+        Q(status=Operation.Status.INDETERMINATE, next_look_at__lte=now)
+        | Q(status=Operation.Status.SUBMITTING, submitted_at__lte=stale)
+    ).order_by("next_look_at", "id")
+    return list(due.values_list("id", flat=True)[:500])
+
+
+@transaction.atomic(durable=True)
+def _begin(
+    operation_id: str, *, actor: str, now: datetime
+) -> Answer | tuple[Sighting, str, Merchant, bool]:
+    """Take the look, marking a vanished sender's operation `indeterminate` before anyone is asked."""
+    operation = locks.operation(operation_id)
+    being_looked_up = operation.looking_until is not None and operation.looking_until > now
+    if operation.is_final or being_looked_up or operation.submitted_at is None:
+        return answer_of(operation)
+    sender_is_gone = (
+        operation.status == Operation.Status.INDETERMINATE
+        or operation.submitted_at + settings.SARVEX_STALE_AFTER <= now
+    )
+    if operation.status == Operation.Status.SUBMITTING and sender_is_gone:
+        settle_locked(operation, STALE, actor=actor, now=now)
+    operation.looking_until = now + settings.SARVEX_PROVIDER_TIMEOUT + LOOK_MARGIN
+    operation.looks += 1
+    if operation.status == Operation.Status.INDETERMINATE:
+        operation.next_look_at = next_look(operation.looks, now)
+    operation.save(update_fields=["looking_until", "looks", "next_look_at"])
+    sighting = Sighting(
+        operation_id=operation.root_id,
+        reference=operation.reference,
+        amount=operation.amount,
+        currency=operation.currency,
+        submitted_at=operation.submitted_at,
+    )
+    return sighting, operation.handler, operation.merchant, sender_is_gone
+
+
+def _counted(outcome: Outcome, sighting: Sighting, *, now: datetime) -> Outcome:
+    """Count an absence only once the request can no longer arrive."""
+    latest = sighting.submitted_at + settings.SARVEX_STALE_AFTER
+    if outcome.result is Result.NOT_SENT and now < latest:
+        return Outcome(
+            result=Result.UNKNOWN,
+            code="not_seen_yet",
+            message="The provider shows no trace of it, but the request may still arrive.",
+        )
+    return outcome
+
+
+@transaction.atomic(durable=True)
+def _leave_to_sender(operation_id: str) -> Answer:
+    operation = locks.operation(operation_id)
+    if not operation.is_final:
+        operation.looking_until = None
+        operation.save(update_fields=["looking_until"])
+    return answer_of(operation)

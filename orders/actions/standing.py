@@ -1,0 +1,68 @@
+"""Answer an equal request from how its key stands: replay, wait for the owner, or look it up."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.conf import settings
+
+from idempotency import arrivals
+from idempotency.answers import Answer, Claim
+from idempotency.claims import Standing, State
+from idempotency.waiting import wait_for_owner
+from orders.actions import keys, reconcile
+from orders.actions.settlement import answer_of
+from orders.models import Operation
+
+
+def stand(claim: Claim, standing: Standing, *, now: datetime) -> Answer | None:
+    """Answer an equal request from how its key stands; None when the caller is to try again."""
+    if standing.answer is not None:
+        arrivals.remember(claim, "replayed", now=now)
+        return standing.answer
+    if standing.state == State.RELEASED:
+        return None
+    if standing.state == State.UNRESOLVED or _sender_is_gone(standing, now=now):
+        return _look_up(claim, standing, now=now)
+    owned = wait_for_owner(claim, at_most=settings.SARVEX_DUPLICATE_WAIT)
+    if isinstance(owned, Answer) or (owned is not None and owned.answer is not None):
+        arrivals.remember(claim, "waited", now=now)
+        return owned if isinstance(owned, Answer) else owned.answer
+    if owned is not None:
+        # The owner ended without a final answer; its waiters hear the same and do not pile in.
+        arrivals.remember(claim, "indeterminate", now=now)
+        return _as_it_stands(owned)
+    answer = reconcile.look_up(standing.operation_id, actor=claim.actor, now=now)
+    if answer.final:
+        arrivals.remember(claim, "waited", now=now)
+        return answer
+    arrivals.remember(claim, "in_progress", now=now)
+    raise keys.RequestInProgress(
+        "The same request is still being worked on. Ask again with the same Idempotency-Key."
+    )
+
+
+def _sender_is_gone(standing: Standing, *, now: datetime) -> bool:
+    """Whether the operation was sent so long ago that no thread can still be sending it."""
+    submitted_at = (
+        Operation.objects.filter(id=standing.operation_id)
+        .values_list("submitted_at", flat=True)
+        .first()
+    )
+    return submitted_at is not None and submitted_at + settings.SARVEX_STALE_AFTER <= now
+
+
+def _look_up(claim: Claim, standing: Standing, *, now: datetime) -> Answer | None:
+    """Ask the provider; None when it shows that nothing was sent, so that the caller may send."""
+    answer = reconcile.look_up(standing.operation_id, actor=claim.actor, now=now)
+    operation = Operation.objects.select_related("record").get(id=standing.operation_id)
+    if operation.record.state == State.RELEASED:
+        return None
+    outcome = "replayed" if answer.final else "indeterminate"
+    arrivals.remember(claim, outcome, now=now)
+    return answer
+
+
+def _as_it_stands(standing: Standing) -> Answer:
+    operation = Operation.objects.select_related("record").get(id=standing.operation_id)
+    return answer_of(operation)

@@ -1,0 +1,84 @@
+"""Submit: carry an operation to its provider, at most once, and see it settled."""
+
+from __future__ import annotations
+
+import structlog
+from django.db import InterfaceError, OperationalError, connection, transaction
+from django.utils import timezone
+
+from idempotency.answers import Answer
+from orders.actions.settlement import settle, under_way
+from orders.handlers.base import ChargeOrder, Outcome, handler_key
+from orders.handlers.registry import handler_for
+from orders.models import CheckoutSession, Operation
+
+log = structlog.get_logger(__name__)
+
+SETTLE_TRIES = 3
+
+
+class SubmittedInsideTransaction(Exception):
+    """A provider was about to be called with a transaction open."""
+
+
+def submit(operation: Operation, *, actor: str) -> Answer:
+    """Send an operation whose `submitting` is committed, once, and settle what comes back.
+
+    Having committed `submitting` before the call is what makes a crash readable: an operation
+    found there may have moved money, so it is looked up and never sent again. No database
+    connection is held during the call.
+    """
+    if transaction.get_connection().in_atomic_block:
+        raise SubmittedInsideTransaction(operation.id)
+    connection.close()
+    outcome = handler_for(operation.handler, operation.merchant).charge(_charge_order(operation))
+    return _settle_surely(operation, outcome, actor=actor)
+
+
+def _charge_order(operation: Operation) -> ChargeOrder:
+    automatic = operation.checkout.capture == CheckoutSession.Capture.AUTOMATIC
+    return ChargeOrder(
+        handler_key=operation.handler_key,
+        amount=operation.amount,
+        currency=operation.currency,
+        token=operation.handler_request["token"],
+        capture=automatic,
+        metadata={
+            # The first try's id on every try: what the provider sees never changes.
+            "sarvex_operation": operation.root_id,
+            "sarvex_merchant": operation.merchant_id,
+            "sarvex_order": operation.planned_order_id,
+        },
+    )
+
+
+def _settle_surely(operation: Operation, outcome: Outcome, *, actor: str) -> Answer:
+    """Settle, and whatever goes wrong with that, do not report a charge that was made as failed.
+
+    A connection that breaks may have committed: settling again finds out, since it changes
+    nothing the second time. What still cannot be settled stays `submitting` in the database and
+    is told as under way; the next equal request, or the reconciler, looks it up.
+    """
+    for tries_left in reversed(range(SETTLE_TRIES)):
+        try:
+            return settle(operation.id, outcome, actor=actor, now=timezone.now())
+        except (OperationalError, InterfaceError) as error:
+            log.warning("settle_interrupted", operation=operation.id, error=type(error).__name__)
+            connection.close()
+            if not tries_left:
+                break
+        except Exception:
+            log.exception("settle_failed", operation=operation.id, result=outcome.result.value)
+            break
+    return under_way(operation)
+
+
+def key_for(operation: Operation, *, step: str = "") -> str:
+    """Return the key under which the operation's provider knows it, within the provider's limit."""
+    return handler_key(
+        merchant=operation.merchant_id,
+        key=operation.idempotency_key,
+        generation=operation.generation,
+        step=step,
+        longest=handler_for(operation.handler, operation.merchant).longest_key,
+    )

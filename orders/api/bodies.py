@@ -1,0 +1,106 @@
+"""JSON in: read strictly, because two readers of one body must never see two things."""
+
+from __future__ import annotations
+
+import json
+from email.message import Message
+from typing import Any
+
+import orjson
+from django.conf import settings
+from django.http import HttpRequest
+
+from orders.errors import Refusal
+
+
+class MalformedJson(Refusal):
+    """The body is not JSON that every reader reads alike."""
+
+    code = "malformed_json"
+
+
+class PayloadTooLarge(Refusal):
+    """The body is larger than the service reads."""
+
+    code = "payload_too_large"
+
+
+class UnsupportedMediaType(Refusal):
+    """The body is not said to be JSON in UTF-8."""
+
+    code = "unsupported_media_type"
+
+
+def read_body(request: HttpRequest) -> Any:
+    """Return the request's JSON body; an empty body reads as an empty object.
+
+    Refused: another media type or charset, compression, invalid UTF-8, duplicate members, NaN
+    and infinities, lone surrogates, NUL characters, and anything over 256 KiB.
+
+    Raises:
+        MalformedJson, PayloadTooLarge, UnsupportedMediaType
+    """
+    raw = _read(request)
+    if not raw:
+        return {}
+    _refuse_other_media(request)
+    return parse(raw)
+
+
+def parse(raw: bytes) -> Any:
+    """Return the value of a strict JSON text. Raises `MalformedJson`."""
+    try:
+        value = orjson.loads(raw)
+        json.loads(raw, object_pairs_hook=_without_duplicates)
+    except orjson.JSONDecodeError as error:
+        raise MalformedJson(f"The body is not acceptable JSON: {error}.") from error
+    except RecursionError as error:
+        raise MalformedJson("The body is nested too deeply.") from error
+    if b"\\u0000" in raw and _has_nul(value):
+        raise MalformedJson("Text must not contain NUL characters.")
+    return value
+
+
+def _read(request: HttpRequest) -> bytes:
+    most = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+    length = request.META.get("CONTENT_LENGTH") or ""
+    if length.isdigit() and int(length) > most:
+        raise PayloadTooLarge(f"The body may have {most} bytes at the most.")
+    if length.isdigit() and int(length) > 0:
+        return request.read()
+    # No length was given: a chunked body, which Django by itself takes for an empty one.
+    chunked = request.META.get("HTTP_TRANSFER_ENCODING", "")
+    if "chunked" not in chunked.lower():
+        return b""
+    raw: bytes = request.META["wsgi.input"].read(most + 1)
+    if len(raw) > most:
+        raise PayloadTooLarge(f"The body may have {most} bytes at the most.")
+    return raw
+
+
+def _refuse_other_media(request: HttpRequest) -> None:
+    declared = Message()
+    declared["content-type"] = request.META.get("CONTENT_TYPE") or "application/octet-stream"
+    charset = str(declared.get_param("charset") or "utf-8").lower()
+    encoding = request.META.get("HTTP_CONTENT_ENCODING", "identity").lower()
+    if declared.get_content_type() != "application/json" or charset not in {"utf-8", "utf8"}:
+        raise UnsupportedMediaType("Send the body as application/json in UTF-8.")
+    if encoding != "identity":
+        raise UnsupportedMediaType("Send the body without a Content-Encoding.")
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise MalformedJson(f"The member {twice!r} occurs twice.")
+    return members
+
+
+def _has_nul(value: Any) -> bool:
+    if isinstance(value, str):
+        return "\0" in value
+    if isinstance(value, dict):
+        return any(_has_nul(name) or _has_nul(member) for name, member in value.items())
+    return isinstance(value, list) and any(_has_nul(member) for member in value)

@@ -1,0 +1,1 @@
+"""Reads: what people and programs ask of checkouts, orders and keys."""
