@@ -102,7 +102,7 @@ def claim_key(claim: Claim, *, operation_id: str, now: datetime) -> Standing:
     A key whose answer's window has passed begins its next generation. An unfinished key is
     never forgotten, however old it is.
     """
-    parameters = {
+    parameters: dict[str, Any] = {
         "merchant": claim.merchant,
         "key": claim.key,
         "fingerprint": claim.fingerprint,

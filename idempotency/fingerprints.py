@@ -13,9 +13,7 @@ class Uncanonical(ValueError):
     """The body holds something for which RFC 8785 knows no single spelling."""
 
 
-def fingerprint(
-    *, method: str, route: str, path: Mapping[str, str], actor: str, body: Any
-) -> str:
+def fingerprint(*, method: str, route: str, path: Mapping[str, str], actor: str, body: Any) -> str:
     """Return the hex SHA-256 of what a request means, whatever way it is spelt.
 
     Member order, white space and escapes of the JSON body do not count (RFC 8785); text is

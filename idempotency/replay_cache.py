@@ -99,14 +99,18 @@ def find(*, merchant: str, key: str, fingerprint: str, now: datetime) -> Answer 
     )
 
 
+def wake_up() -> None:
+    """End a rest early: ask Redis again at once."""
+    global _resting_until
+    _resting_until = 0.0
+
+
 def is_up() -> bool:
     """Whether Redis answers now."""
     return _try("ping") is True
 
 
-def keep(
-    *, merchant: str, key: str, fingerprint: str, answer: Answer, now: datetime
-) -> None:
+def keep(*, merchant: str, key: str, fingerprint: str, answer: Answer, now: datetime) -> None:
     """Put a final answer on the shelf until its window ends; failing to is no failure."""
     if not answer.final or answer.expires_at is None:
         return

@@ -18,8 +18,14 @@ OPERATION_INDETERMINATE = "sync.operation.indeterminate"
 
 
 def _event(
-    topic: str, *, merchant: str, subject: str, sequence: int, payload: dict[str, Any],
-    due_at: datetime, traceparent: str,
+    topic: str,
+    *,
+    merchant: str,
+    subject: str,
+    sequence: int,
+    payload: dict[str, Any],
+    due_at: datetime,
+    traceparent: str,
 ) -> OutboxEvent:
     return OutboxEvent(
         event_id=new_event_id(),

@@ -83,7 +83,7 @@ def checkout_document(
     order_id: str | None = None,
     operation: Operation | None = None,
 ) -> dict[str, Any]:
-    """Return a checkout session as the API shows it, with its order or operation if there is one."""
+    """Return a checkout session as the API shows it, with its order or operation if any."""
     return {
         "object": "checkout_session",
         "id": checkout.id,

@@ -40,7 +40,9 @@ REFUSALS: dict[str, Kind] = {
     "amount_changed": Kind(409, "The amount is not the expected one"),
     "invalid_transition": Kind(409, "The order cannot go there from where it is"),
     "refund_exceeds_captured": Kind(409, "The refund is more than is left"),
-    "idempotency_request_in_progress": Kind(409, "The same request is still being worked on", True, 2),
+    "idempotency_request_in_progress": Kind(
+        409, "The same request is still being worked on", True, 2
+    ),
     "checkout_in_progress": Kind(409, "Another request is completing the checkout", True, 5),
     "operation_in_progress": Kind(409, "Another operation on the order is under way", True, 5),
     "payload_too_large": Kind(413, "The body is too large"),
@@ -53,7 +55,9 @@ REFUSALS: dict[str, Kind] = {
     "payment_handler_unavailable": Kind(
         503, "The payment provider could not be reached; nothing was charged", True, 5
     ),
-    "service_unavailable": Kind(503, "The service cannot work at the moment; nothing was begun", True, 2),
+    "service_unavailable": Kind(
+        503, "The service cannot work at the moment; nothing was begun", True, 2
+    ),
 }
 
 

@@ -12,7 +12,7 @@ def checkout(
 ) -> CheckoutSession | None:
     """Lock one merchant's checkout; None when there is no such checkout.
 
-    Its `order_id_taken` says whether some other order already has the planned id.
+    `order_id_is_taken` tells of it whether some order already has the planned id.
     """
     taken = Exists(Order.objects.filter(id=planned_order_id))
     return (
@@ -22,6 +22,11 @@ def checkout(
         .filter(merchant_id=merchant_id, id=checkout_id)
         .first()
     )
+
+
+def order_id_is_taken(checkout: CheckoutSession) -> bool:
+    """Whether an order had the id that was planned when the checkout was locked."""
+    return bool(checkout.__dict__["order_id_taken"])
 
 
 def operation(operation_id: str) -> Operation:

@@ -110,7 +110,9 @@ def transitioned(
     )
 
 
-def of_checkout(claim: Claim, *, mutation_type: str, to_status: str, now: datetime) -> MutationAttempt:
+def of_checkout(
+    claim: Claim, *, mutation_type: str, to_status: str, now: datetime
+) -> MutationAttempt:
     """A checkout was opened or canceled; no money was involved."""
     return MutationAttempt(
         mutation_id=new_mutation_id(),

@@ -36,9 +36,7 @@ def can_transition(order: Order, to: str) -> list[str]:
     violations = []
     if order.status not in REACHED_FROM[to]:
         sources = " or ".join(REACHED_FROM[to])
-        violations.append(
-            f"An order becomes {to} from {sources}; this one is {order.status}."
-        )
+        violations.append(f"An order becomes {to} from {sources}; this one is {order.status}.")
     violations += [
         f"The order cannot become {to}: {WORDS[name]}."
         for name, holds in PRECONDITIONS[to]

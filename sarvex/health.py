@@ -24,7 +24,8 @@ def readyz(request: HttpRequest) -> HttpResponse:
     checks = {"database": _database(), "redis": "ok" if replay_cache.is_up() else "down"}
     ready = checks["database"] == "ok"
     response = JsonResponse(
-        {"status": "ready" if ready else "not ready", "checks": checks}, status=200 if ready else 503
+        {"status": "ready" if ready else "not ready", "checks": checks},
+        status=200 if ready else 503,
     )
     if not ready:
         response.headers["Retry-After"] = "2"
@@ -39,6 +40,6 @@ def _database() -> str:
         if not _migrated:
             executor = MigrationExecutor(connection)
             _migrated = not executor.migration_plan(executor.loader.graph.leaf_nodes())
-        return "ok" if _migrated else "migrations are missing"
     except Error:
         return "down"
+    return "ok" if _migrated else "migrations are missing"

@@ -29,9 +29,7 @@ def mask(text: str) -> str:
     return EMAIL.sub("[email]", masked)
 
 
-def _mask_values(
-    _: Any, __: str, event: MutableMapping[str, Any]
-) -> MutableMapping[str, Any]:
+def _mask_values(_: Any, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
     for name, value in event.items():
         if isinstance(value, str) and ("_" in value or "@" in value or "Bearer" in value):
             event[name] = mask(value)
@@ -50,6 +48,11 @@ SHARED: list[Any] = [
     structlog.processors.format_exc_info,
     _mask_values,
 ]
+
+
+def _says_more_than_a_status(entry: logging.LogRecord) -> bool:
+    """Leave out Django's "Not Found" and the like: the request's own line tells it already."""
+    return entry.exc_info is not None
 
 
 def configure(options: dict[str, Any]) -> None:
@@ -83,6 +86,5 @@ def configure(options: dict[str, Any]) -> None:
         ours = logging.getLogger(name)
         ours.handlers, ours.propagate = [plain], False
         ours.setLevel(options["level"])
-    # Django says "Bad Request" and "Not Found" for what the request line already tells.
-    logging.getLogger("django.request").setLevel(logging.ERROR)
+    logging.getLogger("django.request").addFilter(_says_more_than_a_status)
     logging.getLogger("stripe").setLevel(logging.WARNING)

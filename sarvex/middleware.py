@@ -10,6 +10,7 @@ import re
 import time
 import uuid
 from collections.abc import Callable
+from typing import Any
 
 import structlog
 from django.contrib.auth.middleware import AuthenticationMiddleware
@@ -26,7 +27,9 @@ log = structlog.get_logger("sarvex.request")
 
 PEOPLE = ("/admin/", "/orders/")
 REQUEST_ID = re.compile(r"[\x21-\x7e]{1,128}")
-TRACEPARENT = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
+TRACEPARENT = re.compile(
+    r"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}"
+)
 
 GetResponse = Callable[[HttpRequest], HttpResponseBase]
 
@@ -77,16 +80,16 @@ def _route(request: HttpRequest) -> str:
 class _ForPeople:
     """Stands aside unless the request is for a page that people look at."""
 
-    get_response: GetResponse
+    get_response: Any
 
-    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+    def __call__(self, request: HttpRequest) -> Any:
         """Do the middleware's work for pages only."""
         if request.path_info.startswith(PEOPLE):
-            return super().__call__(request)  # type: ignore[misc, no-any-return]
+            return super().__call__(request)  # type: ignore[misc]
         return self.get_response(request)
 
 
-class StaticFiles(WhiteNoiseMiddleware):
+class StaticFiles(WhiteNoiseMiddleware):  # type: ignore[misc]
     """Serve the static files of the admin and the API's documentation."""
 
 
@@ -117,7 +120,7 @@ class PeopleAuthentication(_ForPeople, AuthenticationMiddleware):
 
     def process_view(self, request, view_func, view_args, view_kwargs):  # type: ignore[no-untyped-def]
         """Leave the API's own authentication alone."""
-        return None
+        return
 
 
 class PeopleMessages(_ForPeople, MessageMiddleware):

@@ -40,9 +40,7 @@ def whole(name: str, default: int, *, least: int = 1, most: int = 65535) -> int:
     """Read an integer between two bounds; the error names the variable."""
     text = env.str(name, default=str(default)).strip()
     if not re.fullmatch(r"\d{1,9}", text) or not least <= int(text) <= most:
-        raise ImproperlyConfigured(
-            f"{name}={text!r} is not a whole number from {least} to {most}"
-        )
+        raise ImproperlyConfigured(f"{name}={text!r} is not a whole number from {least} to {most}")
     return int(text)
 
 
@@ -138,7 +136,7 @@ DATABASES = {
 }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-# --- Redis: replay cache, rate limits, Celery broker; never the only place of anything ------------
+# --- Redis: replay cache, rate limits, Celery broker; never the only place of anything ----------
 
 REDIS_URL = url("REDIS_URL", {"redis", "rediss", "unix"}) or endpoints.redis_url(SARVEX_HOME)
 # How long Redis may keep a request waiting before it is left alone, and for how long it is.
@@ -209,7 +207,7 @@ TEMPLATES = [
     },
 ]
 
-# --- People: sign-in, sessions, cookies, transport -------------------------------------------------
+# --- People: sign-in, sessions, cookies, transport ----------------------------------------------
 
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
@@ -229,29 +227,29 @@ SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = not SARVEX_INSECURE_HTTP
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 X_FRAME_OPTIONS = "DENY"
 
-# --- Language, time, static files -------------------------------------------------------------------
+# --- Language, time, static files ---------------------------------------------------------------
 
 LANGUAGE_CODE = "en-us"
 TIME_ZONE = "UTC"
 USE_I18N = False
 USE_TZ = True
 STATIC_URL = "static/"
-STATIC_ROOT = BASE_DIR / "staticfiles"
+STATIC_ROOT = env.str("STATIC_ROOT", default="") or None
 WHITENOISE_USE_FINDERS = True
 
-# --- Bodies -----------------------------------------------------------------------------------------
+# --- Bodies -------------------------------------------------------------------------------------
 
 # 256 KiB: a session with the most line items that is allowed (500) stays well below it.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 256 * 1024
 
-# --- Web server ---------------------------------------------------------------------------------------
+# --- Web server ---------------------------------------------------------------------------------
 
 # Threads of one web process, and how many of its requests may wait for providers at once. Fifty
 # equal requests fit in one process, and eight threads are left for everything that is quick.
 SARVEX_WEB_THREADS = whole("SARVEX_WEB_THREADS", 64, least=4, most=1000)
 SARVEX_SLOW_REQUESTS = max(SARVEX_WEB_THREADS - 8, SARVEX_WEB_THREADS // 2)
 
-# --- REST framework and OpenAPI -----------------------------------------------------------------------
+# --- REST framework and OpenAPI -----------------------------------------------------------------
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["orders.api.authentication.ApiKeyAuthentication"],
@@ -279,7 +277,7 @@ SPECTACULAR_SETTINGS = {
     "COMPONENT_SPLIT_REQUEST": True,
 }
 
-# --- Logging --------------------------------------------------------------------------------------
+# --- Logging ------------------------------------------------------------------------------------
 
 LOG_LEVEL = env.str("LOG_LEVEL", default="INFO").upper()
 LOGGING_CONFIG = "sarvex.logging.configure"

@@ -5,44 +5,82 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
-    dependencies = [
-    ]
+    dependencies = []
 
     operations = [
         migrations.CreateModel(
-            name='MutationAttempt',
+            name="MutationAttempt",
             fields=[
-                ('id', models.BigAutoField(primary_key=True, serialize=False)),
-                ('mutation_id', models.CharField(max_length=40)),
-                ('phase', models.CharField(choices=[('attempted', 'Attempted'), ('unresolved', 'Unresolved'), ('completed', 'Completed')], max_length=12)),
-                ('mutation_type', models.CharField(max_length=40)),
-                ('merchant_id', models.CharField(max_length=64)),
-                ('checkout_session_id', models.CharField(blank=True, default='', max_length=64)),
-                ('order_id', models.CharField(blank=True, default='', max_length=64)),
-                ('operation_id', models.CharField(blank=True, default='', max_length=64)),
-                ('idempotency_key', models.CharField(blank=True, default='', max_length=255)),
-                ('generation', models.PositiveIntegerField(default=0)),
-                ('actor', models.CharField(max_length=255)),
-                ('attempted_at', models.DateTimeField()),
-                ('completed_at', models.DateTimeField(null=True)),
-                ('local_status', models.CharField(max_length=20)),
-                ('from_status', models.CharField(blank=True, default='', max_length=20)),
-                ('to_status', models.CharField(blank=True, default='', max_length=20)),
-                ('preconditions', models.JSONField(default=list)),
-                ('handler_response', models.JSONField(default=dict)),
-                ('error_message', models.TextField(blank=True, default='')),
-                ('retry_count', models.PositiveIntegerField(default=0)),
-                ('request_id', models.CharField(blank=True, default='', max_length=128)),
-                ('traceparent', models.CharField(blank=True, default='', max_length=128)),
-                ('recorded_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                ("id", models.BigAutoField(primary_key=True, serialize=False)),
+                ("mutation_id", models.CharField(max_length=40)),
+                (
+                    "phase",
+                    models.CharField(
+                        choices=[
+                            ("attempted", "Attempted"),
+                            ("unresolved", "Unresolved"),
+                            ("completed", "Completed"),
+                        ],
+                        max_length=12,
+                    ),
+                ),
+                ("mutation_type", models.CharField(max_length=40)),
+                ("merchant_id", models.CharField(max_length=64)),
+                ("checkout_session_id", models.CharField(blank=True, default="", max_length=64)),
+                ("order_id", models.CharField(blank=True, default="", max_length=64)),
+                ("operation_id", models.CharField(blank=True, default="", max_length=64)),
+                ("idempotency_key", models.CharField(blank=True, default="", max_length=255)),
+                ("generation", models.PositiveIntegerField(default=0)),
+                ("actor", models.CharField(max_length=255)),
+                ("attempted_at", models.DateTimeField()),
+                ("completed_at", models.DateTimeField(null=True)),
+                ("local_status", models.CharField(max_length=20)),
+                ("from_status", models.CharField(blank=True, default="", max_length=20)),
+                ("to_status", models.CharField(blank=True, default="", max_length=20)),
+                ("preconditions", models.JSONField(default=list)),
+                ("handler_response", models.JSONField(default=dict)),
+                ("error_message", models.TextField(blank=True, default="")),
+                ("retry_count", models.PositiveIntegerField(default=0)),
+                ("request_id", models.CharField(blank=True, default="", max_length=128)),
+                ("traceparent", models.CharField(blank=True, default="", max_length=128)),
+                (
+                    "recorded_at",
+                    models.DateTimeField(db_default=django.db.models.functions.datetime.Now()),
+                ),
             ],
             options={
-                'verbose_name': 'mutation attempt',
-                'indexes': [models.Index(fields=['merchant_id', 'mutation_id'], name='trail_of_a_merchant'), models.Index(condition=models.Q(('order_id', ''), _negated=True), fields=['order_id', 'mutation_id'], name='trail_of_an_order'), models.Index(condition=models.Q(('idempotency_key', ''), _negated=True), fields=['merchant_id', 'idempotency_key', 'mutation_id'], name='trail_of_a_key')],
-                'constraints': [models.UniqueConstraint(fields=('mutation_id', 'phase'), name='one_line_per_attempt_and_phase'), models.CheckConstraint(condition=models.Q(models.Q(('completed_at__isnull', False), ('phase', 'completed')), models.Q(models.Q(('phase', 'completed'), _negated=True), ('completed_at__isnull', True)), _connector='OR'), name='completed_lines_say_when')],
+                "verbose_name": "mutation attempt",
+                "indexes": [
+                    models.Index(fields=["merchant_id", "mutation_id"], name="trail_of_a_merchant"),
+                    models.Index(
+                        condition=models.Q(("order_id", ""), _negated=True),
+                        fields=["order_id", "mutation_id"],
+                        name="trail_of_an_order",
+                    ),
+                    models.Index(
+                        condition=models.Q(("idempotency_key", ""), _negated=True),
+                        fields=["merchant_id", "idempotency_key", "mutation_id"],
+                        name="trail_of_a_key",
+                    ),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("mutation_id", "phase"), name="one_line_per_attempt_and_phase"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("completed_at__isnull", False), ("phase", "completed")),
+                            models.Q(
+                                models.Q(("phase", "completed"), _negated=True),
+                                ("completed_at__isnull", True),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="completed_lines_say_when",
+                    ),
+                ],
             },
         ),
     ]

@@ -12,7 +12,8 @@ FORWARD = """
 CREATE FUNCTION audit_trail_is_append_only() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF TG_OP = 'DELETE'
-       AND OLD.recorded_at < NULLIF(current_setting('sarvex.prune_audit_before', true), '')::timestamptz
+       AND OLD.recorded_at
+           < NULLIF(current_setting('sarvex.prune_audit_before', true), '')::timestamptz
     THEN
         RETURN OLD;
     END IF;

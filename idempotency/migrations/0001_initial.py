@@ -5,83 +5,166 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
-    dependencies = [
-    ]
+    dependencies = []
 
     operations = [
         migrations.CreateModel(
-            name='Arrival',
+            name="Arrival",
             fields=[
-                ('id', models.BigAutoField(primary_key=True, serialize=False)),
-                ('merchant', models.CharField(max_length=64)),
-                ('key', models.CharField(max_length=255)),
-                ('subject', models.CharField(max_length=64)),
-                ('actor', models.CharField(max_length=255)),
-                ('request_id', models.CharField(max_length=128)),
-                ('traceparent', models.CharField(blank=True, default='', max_length=128)),
-                ('fingerprint', models.CharField(blank=True, default='', max_length=64)),
-                ('outcome', models.CharField(max_length=40)),
-                ('arrived_at', models.DateTimeField()),
+                ("id", models.BigAutoField(primary_key=True, serialize=False)),
+                ("merchant", models.CharField(max_length=64)),
+                ("key", models.CharField(max_length=255)),
+                ("subject", models.CharField(max_length=64)),
+                ("actor", models.CharField(max_length=255)),
+                ("request_id", models.CharField(max_length=128)),
+                ("traceparent", models.CharField(blank=True, default="", max_length=128)),
+                ("fingerprint", models.CharField(blank=True, default="", max_length=64)),
+                ("outcome", models.CharField(max_length=40)),
+                ("arrived_at", models.DateTimeField()),
             ],
             options={
-                'indexes': [models.Index(fields=['merchant', 'key', 'arrived_at'], name='arrivals_for_a_key'), models.Index(fields=['merchant', 'subject'], name='arrivals_about_a_subject'), models.Index(fields=['arrived_at'], name='arrivals_by_time')],
+                "indexes": [
+                    models.Index(
+                        fields=["merchant", "key", "arrived_at"], name="arrivals_for_a_key"
+                    ),
+                    models.Index(fields=["merchant", "subject"], name="arrivals_about_a_subject"),
+                    models.Index(fields=["arrived_at"], name="arrivals_by_time"),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='IdempotencyRecord',
+            name="IdempotencyRecord",
             fields=[
-                ('id', models.BigAutoField(primary_key=True, serialize=False)),
-                ('merchant', models.CharField(max_length=64)),
-                ('key', models.CharField(max_length=255)),
-                ('generation', models.PositiveIntegerField()),
-                ('fingerprint', models.CharField(max_length=64)),
-                ('actor', models.CharField(max_length=255)),
-                ('route', models.CharField(max_length=100)),
-                ('subject', models.CharField(max_length=64)),
-                ('request_id', models.CharField(max_length=128)),
-                ('traceparent', models.CharField(blank=True, default='', max_length=128)),
-                ('state', models.CharField(choices=[('open', 'Open'), ('unresolved', 'Unresolved'), ('released', 'Released'), ('answered', 'Answered')], max_length=10)),
-                ('operation_id', models.CharField(blank=True, default='', max_length=64)),
-                ('result_id', models.CharField(blank=True, default='', max_length=64)),
-                ('first_seen_at', models.DateTimeField()),
-                ('answered_at', models.DateTimeField(null=True)),
-                ('expires_at', models.DateTimeField(null=True)),
-                ('answer_status', models.PositiveSmallIntegerField(null=True)),
-                ('answer_headers', models.JSONField(default=dict)),
-                ('answer_body', models.BinaryField(null=True)),
+                ("id", models.BigAutoField(primary_key=True, serialize=False)),
+                ("merchant", models.CharField(max_length=64)),
+                ("key", models.CharField(max_length=255)),
+                ("generation", models.PositiveIntegerField()),
+                ("fingerprint", models.CharField(max_length=64)),
+                ("actor", models.CharField(max_length=255)),
+                ("route", models.CharField(max_length=100)),
+                ("subject", models.CharField(max_length=64)),
+                ("request_id", models.CharField(max_length=128)),
+                ("traceparent", models.CharField(blank=True, default="", max_length=128)),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("open", "Open"),
+                            ("unresolved", "Unresolved"),
+                            ("released", "Released"),
+                            ("answered", "Answered"),
+                        ],
+                        max_length=10,
+                    ),
+                ),
+                ("operation_id", models.CharField(blank=True, default="", max_length=64)),
+                ("result_id", models.CharField(blank=True, default="", max_length=64)),
+                ("first_seen_at", models.DateTimeField()),
+                ("answered_at", models.DateTimeField(null=True)),
+                ("expires_at", models.DateTimeField(null=True)),
+                ("answer_status", models.PositiveSmallIntegerField(null=True)),
+                ("answer_headers", models.JSONField(default=dict)),
+                ("answer_body", models.BinaryField(null=True)),
             ],
             options={
-                'verbose_name': 'idempotency record',
-                'indexes': [models.Index(fields=['merchant', 'subject'], name='records_about_a_subject'), models.Index(fields=['expires_at'], name='records_by_expiry')],
-                'constraints': [models.UniqueConstraint(fields=('merchant', 'key', 'generation'), name='one_record_per_key_and_generation'), models.UniqueConstraint(condition=models.Q(('state', 'answered'), _negated=True), fields=('merchant', 'key'), name='one_unfinished_record_per_key'), models.CheckConstraint(condition=models.Q(models.Q(('answer_status__isnull', False), ('answered_at__isnull', False), ('state', 'answered'), ('expires_at__isnull', False)), models.Q(models.Q(('state', 'answered'), _negated=True), ('answer_status__isnull', True), ('expires_at__isnull', True)), _connector='OR'), name='only_answered_records_have_an_answer'), models.CheckConstraint(condition=models.Q(models.Q(('answer_status__gte', 500), _negated=True), models.Q(('answer_status', 202), _negated=True)), name='no_stored_answer_is_a_guess')],
+                "verbose_name": "idempotency record",
+                "indexes": [
+                    models.Index(fields=["merchant", "subject"], name="records_about_a_subject"),
+                    models.Index(fields=["expires_at"], name="records_by_expiry"),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("merchant", "key", "generation"),
+                        name="one_record_per_key_and_generation",
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("state", "answered"), _negated=True),
+                        fields=("merchant", "key"),
+                        name="one_unfinished_record_per_key",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                ("answer_status__isnull", False),
+                                ("answered_at__isnull", False),
+                                ("state", "answered"),
+                                ("expires_at__isnull", False),
+                            ),
+                            models.Q(
+                                models.Q(("state", "answered"), _negated=True),
+                                ("answer_status__isnull", True),
+                                ("expires_at__isnull", True),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="only_answered_records_have_an_answer",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("answer_status__gte", 500), _negated=True),
+                            models.Q(("answer_status", 202), _negated=True),
+                        ),
+                        name="no_stored_answer_is_a_guess",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='OutboxEvent',
+            name="OutboxEvent",
             fields=[
-                ('id', models.BigAutoField(primary_key=True, serialize=False)),
-                ('event_id', models.CharField(max_length=40)),
-                ('topic', models.CharField(max_length=64)),
-                ('merchant', models.CharField(max_length=64)),
-                ('subject', models.CharField(max_length=64)),
-                ('sequence', models.PositiveIntegerField()),
-                ('payload', models.JSONField()),
-                ('traceparent', models.CharField(blank=True, default='', max_length=128)),
-                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
-                ('due_at', models.DateTimeField()),
-                ('attempts', models.PositiveIntegerField(default=0)),
-                ('lease_until', models.DateTimeField(null=True)),
-                ('delivered_at', models.DateTimeField(null=True)),
-                ('parked_at', models.DateTimeField(null=True)),
-                ('last_error', models.TextField(blank=True, default='')),
+                ("id", models.BigAutoField(primary_key=True, serialize=False)),
+                ("event_id", models.CharField(max_length=40)),
+                ("topic", models.CharField(max_length=64)),
+                ("merchant", models.CharField(max_length=64)),
+                ("subject", models.CharField(max_length=64)),
+                ("sequence", models.PositiveIntegerField()),
+                ("payload", models.JSONField()),
+                ("traceparent", models.CharField(blank=True, default="", max_length=128)),
+                (
+                    "created_at",
+                    models.DateTimeField(db_default=django.db.models.functions.datetime.Now()),
+                ),
+                ("due_at", models.DateTimeField()),
+                ("attempts", models.PositiveIntegerField(default=0)),
+                ("lease_until", models.DateTimeField(null=True)),
+                ("delivered_at", models.DateTimeField(null=True)),
+                ("parked_at", models.DateTimeField(null=True)),
+                ("last_error", models.TextField(blank=True, default="")),
             ],
             options={
-                'verbose_name': 'outbox event',
-                'indexes': [models.Index(models.F('due_at'), models.F('id'), condition=models.Q(('delivered_at__isnull', True), ('parked_at__isnull', True)), name='events_to_deliver')],
-                'constraints': [models.UniqueConstraint(fields=('event_id',), name='one_row_per_event'), models.UniqueConstraint(fields=('subject', 'sequence'), name='one_event_per_subject_and_sequence'), models.CheckConstraint(condition=models.Q(('delivered_at__isnull', True), ('parked_at__isnull', True), _connector='OR'), name='delivered_or_parked_not_both'), models.CheckConstraint(condition=models.Q(('lease_until__isnull', True), ('attempts__gt', 0), _connector='OR'), name='a_lease_counts_as_an_attempt')],
+                "verbose_name": "outbox event",
+                "indexes": [
+                    models.Index(
+                        models.F("due_at"),
+                        models.F("id"),
+                        condition=models.Q(
+                            ("delivered_at__isnull", True), ("parked_at__isnull", True)
+                        ),
+                        name="events_to_deliver",
+                    )
+                ],
+                "constraints": [
+                    models.UniqueConstraint(fields=("event_id",), name="one_row_per_event"),
+                    models.UniqueConstraint(
+                        fields=("subject", "sequence"), name="one_event_per_subject_and_sequence"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("delivered_at__isnull", True),
+                            ("parked_at__isnull", True),
+                            _connector="OR",
+                        ),
+                        name="delivered_or_parked_not_both",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("lease_until__isnull", True), ("attempts__gt", 0), _connector="OR"
+                        ),
+                        name="a_lease_counts_as_an_attempt",
+                    ),
+                ],
             },
         ),
     ]

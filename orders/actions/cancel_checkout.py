@@ -71,7 +71,10 @@ def _cancel(claim: Claim, *, now: datetime) -> Answer:
     if standing is None:
         return answer
     return answer_key(
-        standing.record_id, answer, result_id=checkout.id, now=now,
+        standing.record_id,
+        answer,
+        result_id=checkout.id,
+        now=now,
         window=settings.SARVEX_REPLAY_WINDOW,
     )
 
@@ -80,7 +83,11 @@ def _note(claim: Claim, refusal: Refusal, *, now: datetime) -> None:
     line = None
     if refusal.code in BROKEN_BY:
         line = trail.refused(
-            claim, mutation_type="cancel_checkout", code=refusal.code, reason=refusal.detail,
-            preconditions=[{"name": BROKEN_BY[refusal.code], "passed": False}], now=now,
+            claim,
+            mutation_type="cancel_checkout",
+            code=refusal.code,
+            reason=refusal.detail,
+            preconditions=[{"name": BROKEN_BY[refusal.code], "passed": False}],
+            now=now,
         )
     keys.note_refusal(claim, refusal, line, now=now)

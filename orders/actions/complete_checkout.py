@@ -15,7 +15,6 @@ from idempotency.claims import Standing, claim_key, take_again
 from idempotency.outbox import publish
 from orders import announcements, locks, trail
 from orders.actions import keys, submission
-from orders.actions.settlement import answer_of
 from orders.actions.standing import stand
 from orders.checkout_rules import BROKEN_BY, PASSED, refuse_other_amount, refuse_unless_open
 from orders.errors import NotFound, Refusal
@@ -66,12 +65,14 @@ def complete_checkout(
         except Refusal as refusal:
             _note(claim, refusal, now=now)
             raise
-        if isinstance(begun, Operation):
+        if not isinstance(begun, Standing):
             return keys.keep(claim, submission.submit(begun, actor=claim.actor), now=now)
         answer = stand(claim, begun, now=now)
         if answer is not None:
             return keys.keep(claim, answer, now=now)
-    return answer_of(Operation.objects.select_related("record").get(id=begun.operation_id))
+    raise keys.RequestInProgress(
+        "Equal requests keep finding that nothing was sent. Ask again with the same key."
+    )
 
 
 @transaction.atomic(durable=True)
@@ -102,7 +103,7 @@ def _accept(
         raise NotFound("No such checkout.")
     refuse_unless_open(checkout, now=now)
     refuse_other_amount(checkout, expected_amount_total)
-    if checkout.order_id_taken:
+    if locks.order_id_is_taken(checkout):
         planned = _free_order_id(claim, standing)
     checkout.begin()
     checkout.save(update_fields=["status"])

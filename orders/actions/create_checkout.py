@@ -107,9 +107,7 @@ def _open(claim: Claim, basket: Basket, *, now: datetime) -> Answer:
     )
     checkout.save(force_insert=True)
     about = replace(claim, subject=checkout.id)
-    record(
-        [trail.of_checkout(about, mutation_type="create_checkout", to_status="open", now=now)]
-    )
+    record([trail.of_checkout(about, mutation_type="create_checkout", to_status="open", now=now)])
     answer = Answer(
         status=201,
         body=orjson.dumps(checkout_document(checkout, now=now)),
@@ -118,6 +116,9 @@ def _open(claim: Claim, basket: Basket, *, now: datetime) -> Answer:
     if standing is None:
         return answer
     return answer_key(
-        standing.record_id, answer, result_id=checkout.id, now=now,
+        standing.record_id,
+        answer,
+        result_id=checkout.id,
+        now=now,
         window=settings.SARVEX_REPLAY_WINDOW,
     )

@@ -56,7 +56,10 @@ def create_merchant(
         merchant.save(force_insert=True)
     except IntegrityError as error:
         raise AlreadyThere(f"there is a merchant {merchant_id} already") from error
-    return {role: _new_key(merchant, role, name="default")[0] for role in ("merchant", "agent", "operator")}
+    return {
+        role: _new_key(merchant, role, name="default")[0]
+        for role in ("merchant", "agent", "operator")
+    }
 
 
 def create_api_key(*, merchant_id: str, role: str, name: str) -> tuple[str, ApiKey]:

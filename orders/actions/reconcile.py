@@ -63,7 +63,7 @@ def operations_to_look_up(now: datetime) -> list[str]:
 def _begin(
     operation_id: str, *, actor: str, now: datetime
 ) -> Answer | tuple[Sighting, str, Merchant, bool]:
-    """Take the look, marking a vanished sender's operation `indeterminate` before anyone is asked."""
+    """Take the look; a vanished sender's operation becomes `indeterminate` before it."""
     operation = locks.operation(operation_id)
     being_looked_up = operation.looking_until is not None and operation.looking_until > now
     if operation.is_final or being_looked_up or operation.submitted_at is None:

@@ -25,6 +25,7 @@ from orders.documents import operation_document, order_document
 from orders.errors import PROBLEM_TYPE, REFUSALS, problem
 from orders.handlers.base import Outcome, Result
 from orders.models import CheckoutSession, Merchant, Operation, Order
+from orders.models.orders import is_captured
 from orders.transitions import preconditions
 
 log = structlog.get_logger(__name__)
@@ -181,7 +182,7 @@ def _confirm_if_automatic(
     order: Order, operation: Operation, *, now: datetime
 ) -> list[MutationAttempt]:
     """Confirm at once what is captured, unless the merchant confirms by hand."""
-    if not order.is_captured() or operation.merchant.confirm != Merchant.Confirm.AUTOMATIC:
+    if not is_captured(order) or operation.merchant.confirm != Merchant.Confirm.AUTOMATIC:
         return []
     checked = preconditions(order, Order.Status.CONFIRMED)
     order.confirm()
@@ -264,7 +265,12 @@ def _unknown(operation: Operation, outcome: Outcome, *, now: datetime) -> Answer
         operation.lose_sight()
     operation.save(
         update_fields=[
-            "status", "reference", "error_code", "error_message", "next_look_at", "looking_until",
+            "status",
+            "reference",
+            "error_code",
+            "error_message",
+            "next_look_at",
+            "looking_until",
         ]
     )
     if first_time:
@@ -280,8 +286,15 @@ def _end(operation: Operation, *, now: datetime) -> None:
         operation.error_code = operation.error_message = ""
     operation.save(
         update_fields=[
-            "status", "reference", "error_code", "error_message", "settled_at", "next_look_at",
-            "looking_until", "order", "misconfigured",
+            "status",
+            "reference",
+            "error_code",
+            "error_message",
+            "settled_at",
+            "next_look_at",
+            "looking_until",
+            "order",
+            "misconfigured",
         ]
     )
 
@@ -326,10 +339,7 @@ def _told(outcome: Outcome, operation: Operation, actor: str) -> dict[str, Any]:
 
 def _report_contradiction(operation: Operation, outcome: Outcome, actor: str) -> None:
     """A success that comes after the operation ended otherwise is money without an order."""
-    if (
-        outcome.result is Result.SUCCEEDED
-        and operation.status != Operation.Status.SUCCEEDED
-    ):
+    if outcome.result is Result.SUCCEEDED and operation.status != Operation.Status.SUCCEEDED:
         log.critical(
             "settlement_contradicted",
             operation=operation.id,

@@ -12,7 +12,6 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from idempotency import arrivals
-from orders import access
 from orders.actions import keys
 from orders.actions.cancel_checkout import cancel_checkout
 from orders.actions.complete_checkout import Payment, complete_checkout
@@ -46,8 +45,13 @@ class CreateCheckout(Endpoint):
         now, body, key = timezone.now(), request.data, key_of(request._request)
         said = validated(CheckoutInput, body)
         claim = claim_from(
-            request._request, self.principal, key=key, route="create_checkout", subject="",
-            path={}, body=body,
+            request._request,
+            self.principal,
+            key=key,
+            route="create_checkout",
+            subject="",
+            path={},
+            body=body,
         )
         expires_in = timedelta(seconds=said.pop("expires_in"))
         basket = Basket(expires_in=expires_in, **said)
@@ -81,8 +85,13 @@ class CompleteCheckout(Endpoint):
         else:
             key = key_of(request._request) or f"checkout:{checkout_id}"
         claim = claim_from(
-            request._request, principal, key=key, route="complete_checkout", subject=checkout_id,
-            path={"checkout_id": checkout_id}, body=body,
+            request._request,
+            principal,
+            key=key,
+            route="complete_checkout",
+            subject=checkout_id,
+            path={"checkout_id": checkout_id},
+            body=body,
         )
         # An equal request was valid when it was first answered: look for its answer first.
         shelved = keys.shelved(claim, now=now)
@@ -117,7 +126,12 @@ class CancelCheckout(Endpoint):
         now, body, key = timezone.now(), request.data, key_of(request._request)
         validated(NothingInput, body)
         claim = claim_from(
-            request._request, self.principal, key=key, route="cancel_checkout",
-            subject=checkout_id, path={"checkout_id": checkout_id}, body=body,
+            request._request,
+            self.principal,
+            key=key,
+            route="cancel_checkout",
+            subject=checkout_id,
+            path={"checkout_id": checkout_id},
+            body=body,
         )
         return reply(cancel_checkout(claim=claim, now=now), key=key)

@@ -19,12 +19,12 @@ RESERVED = "sarvex:"
 VISIBLE_ASCII = re.compile(r"[\x21-\x7e]{1,255}")
 
 KEY_DESCRIPTION = """\
-Names your intention. Reuse the SAME value on every retry of the same purchase: after a time-out, a
-dropped connection, a 5xx, a 202 or a crash of your own. A retry with the same value can never charge
-twice; a retry with a new value is a NEW purchase attempt. Use a new value only for a new purchase, or
-to try another payment after a 402. Derive it from the purchase (for example the id of your task and
-the step in it), store it before you send, and never make it from the clock or at random per attempt.
-1 to 255 visible ASCII characters; the prefix `sarvex:` is reserved."""
+Names your intention. Reuse the SAME value on every retry of the same purchase: after a time-out,
+a dropped connection, a 5xx, a 202 or a crash of your own. A retry with the same value can never
+charge twice; a retry with a new value is a NEW purchase attempt. Use a new value only for a new
+purchase, or to try another payment after a 402. Derive it from the purchase (for example the id of
+your task and the step in it), store it before you send, and never make it from the clock or at
+random per attempt. 1 to 255 visible ASCII characters; the prefix `sarvex:` is reserved."""
 
 
 class KeyMissing(Refusal):
@@ -48,7 +48,7 @@ def key_of(request: HttpRequest) -> str:
     sent = request.META.get("HTTP_IDEMPOTENCY_KEY")
     if sent is None:
         return ""
-    key = sent[1:-1] if len(sent) >= 2 and sent[0] == sent[-1] == '"' else sent
+    key: str = sent[1:-1] if len(sent) >= 2 and sent[0] == sent[-1] == '"' else sent
     if not VISIBLE_ASCII.fullmatch(key):
         raise KeyInvalid("An Idempotency-Key has 1 to 255 visible ASCII characters, no spaces.")
     if key.startswith(RESERVED):

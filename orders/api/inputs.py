@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from orders.currencies import is_currency
@@ -54,7 +55,8 @@ class Matching(Text):
         return text
 
 
-class Metadata(serializers.Field):
+@extend_schema_field({"type": "object", "additionalProperties": {"type": "string"}})
+class Metadata(serializers.Field[Any, Any, Any, Any]):
     """Up to 50 names of up to 40 characters with values of up to 500, as Stripe takes them."""
 
     def to_internal_value(self, data: Any) -> dict[str, str]:
@@ -66,7 +68,7 @@ class Metadata(serializers.Field):
         for name, value in data.items():
             if not isinstance(value, str) or len(value) > 500 or not 1 <= len(name) <= 40:
                 raise serializers.ValidationError(
-                    f"{name[:40]!r}: names have 1 to 40 characters, values are strings of up to 500."
+                    f"{name[:40]!r}: names have 1 to 40 characters, values are text of up to 500."
                 )
         return data
 
@@ -122,7 +124,7 @@ class CheckoutInput(Members):
     """The body of POST /checkout."""
 
     currency = Text(most=3)
-    line_items = LineItem(many=True, allow_empty=False, max_length=500)
+    line_items = LineItem(many=True, allow_empty=False, max_length=500)  # type: ignore[call-arg]
     shipping_amount = Amount(required=False, default=0)
     tax_amount = Amount(required=False, default=0)
     discount_amount = Amount(required=False, default=0)

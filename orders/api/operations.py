@@ -39,9 +39,7 @@ class ListOperations(Endpoint):
         if key := asked.get("idempotency_key"):
             rows = rows.filter(idempotency_key=key)
         return Response(
-            page(
-                rows, document=operation_document, order=("-created_at", "-id"), parameters=asked
-            )
+            page(rows, document=operation_document, order=("-created_at", "-id"), parameters=asked)
         )
 
 

@@ -45,8 +45,13 @@ class ListOrders(Endpoint):
     roles = {"GET": frozenset({MERCHANT, OPERATOR})}
     filters = frozenset(
         {
-            "idempotency_key", "status", "checkout_session_id", "created_after", "created_before",
-            "email", "q",
+            "idempotency_key",
+            "status",
+            "checkout_session_id",
+            "created_after",
+            "created_before",
+            "email",
+            "q",
         }
     )
 
@@ -56,9 +61,7 @@ class ListOrders(Endpoint):
         asked = request.query_params.dict()
         rows = _filtered(access.orders(self.principal), asked)
         return Response(
-            page(
-                rows, document=order_document, order=("-created_at", "-id"), parameters=asked
-            )
+            page(rows, document=order_document, order=("-created_at", "-id"), parameters=asked)
         )
 
 

@@ -52,7 +52,7 @@ def response_for(error: Exception, request: HttpRequest) -> HttpResponse:
         return refusal_response("payload_too_large", "The body is too large.", request)
     if isinstance(error, exceptions.APIException):
         return _of_rest_framework(error, request)
-    log.exception("request_failed")
+    log.error("request_failed", exc_info=error)
     return refusal_response(
         "internal_error",
         "Something went wrong on our side. Send the same request again with the same"
@@ -61,9 +61,7 @@ def response_for(error: Exception, request: HttpRequest) -> HttpResponse:
     )
 
 
-def refusal_response(
-    code: str, detail: str, request: HttpRequest, **members: Any
-) -> HttpResponse:
+def refusal_response(code: str, detail: str, request: HttpRequest, **members: Any) -> HttpResponse:
     """Return a problem document of one of the codes in `orders.errors`."""
     kind = REFUSALS[code]
     body = problem(code, detail, request_id=request_id_of(request), **members)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import orjson
@@ -49,15 +49,16 @@ class JsonParser(BaseParser):
 class AlwaysJson(BaseContentNegotiation):
     """Answers in JSON whatever the Accept header says, as payment APIs do."""
 
-    def select_parser(self, request: Request, parsers: Sequence[BaseParser]) -> BaseParser:
+    def select_parser(self, request: Request, parsers: Iterable[BaseParser]) -> BaseParser:
         """Return the JSON parser; `read_body` refuses other media itself."""
-        return parsers[0]
+        return next(iter(parsers))
 
     def select_renderer(
         self,
         request: Request,
-        renderers: Sequence[BaseRenderer],
+        renderers: Iterable[BaseRenderer],
         format_suffix: str | None = None,
     ) -> tuple[BaseRenderer, str]:
         """Return the JSON renderer."""
-        return renderers[0], renderers[0].media_type
+        renderer = next(iter(renderers))
+        return renderer, renderer.media_type

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from django.urls import path, register_converter
 
 from orders.api import checkouts, idempotency_keys, mutations, operations, orders
 
 
 class _Text:
-    regex: ClassVar[str]
+    regex: str
 
     def to_python(self, value: str) -> str:
         """Return the id as it stands in the path."""
@@ -62,8 +60,6 @@ urlpatterns = [
     path(f"{M}/mutations", mutations.ListMutations.as_view()),
     path(f"{M}/operations", operations.ListOperations.as_view()),
     path(f"{M}/operations/<operation:operation_id>", operations.ReadOperation.as_view()),
-    path(
-        f"{M}/operations/<operation:operation_id>/look-up", operations.LookUpOperation.as_view()
-    ),
+    path(f"{M}/operations/<operation:operation_id>/look-up", operations.LookUpOperation.as_view()),
     path(f"{M}/idempotency-keys/<path:key>", idempotency_keys.ReadIdempotencyKey.as_view()),
 ]

@@ -17,7 +17,9 @@ class Result(StrEnum):
     """What became of one request to a provider."""
 
     SUCCEEDED = "succeeded"
-    DECLINED = "declined"  # the provider's final no: nothing moved, and asking again changes nothing
+    DECLINED = (
+        "declined"  # the provider's final no: nothing moved, and asking again changes nothing
+    )
     NOT_SENT = "not_sent"  # proven to have had no effect; the same request may be sent again
     UNKNOWN = "unknown"  # anything else: money may have moved
 
@@ -90,9 +92,7 @@ class Handler(Protocol):
         ...
 
 
-def handler_key(
-    *, merchant: str, key: str, generation: int, step: str = "", longest: int
-) -> str:
+def handler_key(*, merchant: str, key: str, generation: int, step: str = "", longest: int) -> str:
     """Return the key under which a provider sees an operation: the same on every resend.
 
     `{merchant}:{key}`, then the generation when it is not the first, then the step when one
@@ -101,4 +101,3 @@ def handler_key(
     parts = [merchant, key, *([str(generation)] if generation else []), *([step] if step else [])]
     whole = ":".join(parts)
     return whole if len(whole) <= longest else sha256(whole.encode()).hexdigest()[:longest]
-

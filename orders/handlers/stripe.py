@@ -72,7 +72,7 @@ class StripeHandler:
         return _client(self._secret_key, settings.STRIPE_API_BASE, timeout)
 
     def charge(self, order: ChargeOrder) -> Outcome:
-        """Create and confirm a PaymentIntent; `error_on_requires_action` makes a needed action final."""
+        """Create and confirm a PaymentIntent; a needed action of the buyer is a final no."""
         if not self._secret_key:
             return _misconfigured("The merchant has no usable Stripe key.")
         return _classified(
@@ -81,7 +81,7 @@ class StripeHandler:
                     "amount": order.amount,
                     "currency": order.currency,
                     "payment_method": order.token,
-                    "payment_method_types": ["card"],
+                    "allowed_payment_method_types": ["card"],
                     "confirm": True,
                     "error_on_requires_action": True,
                     "capture_method": "automatic" if order.capture else "manual",
@@ -123,9 +123,13 @@ class StripeHandler:
         mine: Iterator[stripe.PaymentIntent] = (
             intent
             for intent in listed.auto_paging_iter()
-            if (intent.metadata or {}).get("sarvex_operation") == sighting.operation_id
+            if _metadata(intent).get("sarvex_operation") == sighting.operation_id
         )
         return next(mine, None)
+
+
+def _metadata(intent: stripe.PaymentIntent) -> dict[str, str]:
+    return dict(intent.metadata.to_dict()) if intent.metadata else {}
 
 
 def _latest_arrival() -> timedelta:
@@ -142,7 +146,9 @@ def _classified(send: Callable[[], stripe.PaymentIntent]) -> Outcome:
     except Exception as error:
         # The SDK fell over an answer that it did not expect: the request may have been acted on.
         log.exception("stripe_answer_unreadable")
-        return Outcome(result=Result.UNKNOWN, code="unreadable_answer", message=type(error).__name__)
+        return Outcome(
+            result=Result.UNKNOWN, code="unreadable_answer", message=type(error).__name__
+        )
     return _outcome_of_intent(intent.to_dict())
 
 
@@ -182,8 +188,7 @@ def _outcome_of_error(error: stripe.StripeError) -> Outcome:
     status = error.http_status
     if status is None:
         return _outcome_of_silence(error)
-    body = error.json_body if isinstance(error.json_body, dict) else {}
-    told = body.get("error") if isinstance(body.get("error"), dict) else {}
+    told = _member(error.json_body, "error")
     kind, code = str(told.get("type") or ""), str(told.get("code") or "")
     response = {
         "http_status": status,
@@ -196,20 +201,26 @@ def _outcome_of_error(error: stripe.StripeError) -> Outcome:
         return _misconfigured(f"Stripe answered {status}.", response)
     if status == 429 and kind:
         return Outcome(
-            result=Result.NOT_SENT, code="rate_limited", message="Stripe is limiting requests.",
+            result=Result.NOT_SENT,
+            code="rate_limited",
+            message="Stripe is limiting requests.",
             response=response,
         )
     if status in {400, 402, 404} and kind in {"card_error", "invalid_request_error"}:
-        intent = told.get("payment_intent") if isinstance(told.get("payment_intent"), dict) else {}
-        return _declined(
-            told, {"reference": str(intent.get("id") or ""), "response": response}
-        )
+        intent = _member(told, "payment_intent")
+        return _declined(told, {"reference": str(intent.get("id") or ""), "response": response})
     return Outcome(
         result=Result.UNKNOWN,
         code=code or kind or f"http_{status}",
         message=f"Stripe answered {status}.",
         response=response,
     )
+
+
+def _member(value: Any, name: str) -> dict[str, Any]:
+    """Return an object inside an object, or an empty one where the answer is not as documented."""
+    inner = value.get(name) if isinstance(value, dict) else None
+    return inner if isinstance(inner, dict) else {}
 
 
 def _outcome_of_silence(error: stripe.StripeError) -> Outcome:
@@ -220,7 +231,9 @@ def _outcome_of_silence(error: stripe.StripeError) -> Outcome:
     return Outcome(
         result=Result.NOT_SENT if never_stood else Result.UNKNOWN,
         code="unreachable" if never_stood else "no_answer",
-        message="Stripe could not be reached." if never_stood else "Stripe's answer did not arrive.",
+        message="Stripe could not be reached."
+        if never_stood
+        else "Stripe's answer did not arrive.",
         response={"failure": names[-1] if names else type(error).__name__},
     )
 

@@ -10,269 +10,627 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
-        ('idempotency', '0001_initial'),
+        ("idempotency", "0001_initial"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='Merchant',
+            name="Merchant",
             fields=[
-                ('id', models.CharField(max_length=63, primary_key=True, serialize=False, validators=[django.core.validators.RegexValidator('^[a-z0-9][a-z0-9_-]{0,62}$', 'Use up to 63 of a-z, 0-9, - and _, letter or digit first.')])),
-                ('name', models.CharField(max_length=200)),
-                ('currency', models.CharField(max_length=3)),
-                ('confirm', models.CharField(choices=[('automatic', 'Automatic'), ('manual', 'Manual')], default='automatic', max_length=10)),
-                ('idempotency', models.CharField(choices=[('required', 'Required'), ('optional', 'Optional')], default='required', max_length=10)),
-                ('stripe_secret_key_sealed', models.TextField(blank=True, default='')),
-                ('stripe_webhook_secret_sealed', models.TextField(blank=True, default='')),
-                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                (
+                    "id",
+                    models.CharField(
+                        max_length=63,
+                        primary_key=True,
+                        serialize=False,
+                        validators=[
+                            django.core.validators.RegexValidator(
+                                "^[a-z0-9][a-z0-9_-]{0,62}$",
+                                "Use up to 63 of a-z, 0-9, - and _, letter or digit first.",
+                            )
+                        ],
+                    ),
+                ),
+                ("name", models.CharField(max_length=200)),
+                ("currency", models.CharField(max_length=3)),
+                (
+                    "confirm",
+                    models.CharField(
+                        choices=[("automatic", "Automatic"), ("manual", "Manual")],
+                        default="automatic",
+                        max_length=10,
+                    ),
+                ),
+                (
+                    "idempotency",
+                    models.CharField(
+                        choices=[("required", "Required"), ("optional", "Optional")],
+                        default="required",
+                        max_length=10,
+                    ),
+                ),
+                ("stripe_secret_key_sealed", models.TextField(blank=True, default="")),
+                ("stripe_webhook_secret_sealed", models.TextField(blank=True, default="")),
+                (
+                    "created_at",
+                    models.DateTimeField(db_default=django.db.models.functions.datetime.Now()),
+                ),
             ],
             options={
-                'constraints': [models.CheckConstraint(condition=models.Q(('id__regex', '^[a-z0-9][a-z0-9_-]{0,62}$')), name='merchant_ids_are_plain'), models.CheckConstraint(condition=models.Q(('confirm__in', ['automatic', 'manual'])), name='merchant_confirm_is_known'), models.CheckConstraint(condition=models.Q(('idempotency__in', ['required', 'optional'])), name='merchant_idempotency_is_known')],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("id__regex", "^[a-z0-9][a-z0-9_-]{0,62}$")),
+                        name="merchant_ids_are_plain",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("confirm__in", ["automatic", "manual"])),
+                        name="merchant_confirm_is_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("idempotency__in", ["required", "optional"])),
+                        name="merchant_idempotency_is_known",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='CheckoutSession',
+            name="CheckoutSession",
             fields=[
-                ('id', models.CharField(max_length=40, primary_key=True, serialize=False)),
-                ('status', django_fsm.FSMField(choices=[('open', 'Open'), ('completing', 'Completing'), ('completed', 'Completed'), ('canceled', 'Canceled'), ('expired', 'Expired')], default='open', max_length=10)),
-                ('currency', models.CharField(max_length=3)),
-                ('capture', models.CharField(choices=[('automatic', 'Automatic'), ('manual', 'Manual')], default='automatic', max_length=10)),
-                ('line_items', models.JSONField()),
-                ('amount_subtotal', models.BigIntegerField()),
-                ('shipping_amount', models.BigIntegerField(default=0)),
-                ('tax_amount', models.BigIntegerField(default=0)),
-                ('discount_amount', models.BigIntegerField(default=0)),
-                ('amount_total', models.BigIntegerField()),
-                ('buyer', models.JSONField(default=dict)),
-                ('shipping_address', models.JSONField(null=True)),
-                ('metadata', models.JSONField(default=dict)),
-                ('expires_at', models.DateTimeField()),
-                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
-                ('merchant', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='checkouts', to='orders.merchant')),
+                ("id", models.CharField(max_length=40, primary_key=True, serialize=False)),
+                (
+                    "status",
+                    django_fsm.FSMField(
+                        choices=[
+                            ("open", "Open"),
+                            ("completing", "Completing"),
+                            ("completed", "Completed"),
+                            ("canceled", "Canceled"),
+                            ("expired", "Expired"),
+                        ],
+                        default="open",
+                        max_length=10,
+                    ),
+                ),
+                ("currency", models.CharField(max_length=3)),
+                (
+                    "capture",
+                    models.CharField(
+                        choices=[("automatic", "Automatic"), ("manual", "Manual")],
+                        default="automatic",
+                        max_length=10,
+                    ),
+                ),
+                ("line_items", models.JSONField()),
+                ("amount_subtotal", models.BigIntegerField()),
+                ("shipping_amount", models.BigIntegerField(default=0)),
+                ("tax_amount", models.BigIntegerField(default=0)),
+                ("discount_amount", models.BigIntegerField(default=0)),
+                ("amount_total", models.BigIntegerField()),
+                ("buyer", models.JSONField(default=dict)),
+                ("shipping_address", models.JSONField(null=True)),
+                ("metadata", models.JSONField(default=dict)),
+                ("expires_at", models.DateTimeField()),
+                (
+                    "created_at",
+                    models.DateTimeField(db_default=django.db.models.functions.datetime.Now()),
+                ),
+                (
+                    "merchant",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="checkouts",
+                        to="orders.merchant",
+                    ),
+                ),
             ],
             bases=(django_fsm.ConcurrentTransitionMixin, models.Model),
         ),
         migrations.CreateModel(
-            name='ApiKey',
+            name="ApiKey",
             fields=[
-                ('id', models.BigAutoField(primary_key=True, serialize=False)),
-                ('role', models.CharField(choices=[('agent', 'Agent'), ('merchant', 'Merchant'), ('operator', 'Operator')], max_length=10)),
-                ('name', models.CharField(max_length=100)),
-                ('prefix', models.CharField(max_length=40)),
-                ('hash', models.CharField(max_length=64)),
-                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
-                ('last_used_at', models.DateTimeField(null=True)),
-                ('revoked_at', models.DateTimeField(null=True)),
-                ('merchant', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='api_keys', to='orders.merchant')),
+                ("id", models.BigAutoField(primary_key=True, serialize=False)),
+                (
+                    "role",
+                    models.CharField(
+                        choices=[
+                            ("agent", "Agent"),
+                            ("merchant", "Merchant"),
+                            ("operator", "Operator"),
+                        ],
+                        max_length=10,
+                    ),
+                ),
+                ("name", models.CharField(max_length=100)),
+                ("prefix", models.CharField(max_length=40)),
+                ("hash", models.CharField(max_length=64)),
+                (
+                    "created_at",
+                    models.DateTimeField(db_default=django.db.models.functions.datetime.Now()),
+                ),
+                ("last_used_at", models.DateTimeField(null=True)),
+                ("revoked_at", models.DateTimeField(null=True)),
+                (
+                    "merchant",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="api_keys",
+                        to="orders.merchant",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'API key',
+                "verbose_name": "API key",
             },
         ),
         migrations.CreateModel(
-            name='Order',
+            name="Order",
             fields=[
-                ('id', models.CharField(db_column='order_id', max_length=24, primary_key=True, serialize=False)),
-                ('status', django_fsm.FSMField(choices=[('created', 'Created'), ('confirmed', 'Confirmed'), ('shipped', 'Shipped'), ('cancelled', 'Cancelled'), ('refunded', 'Refunded')], default='created', max_length=10)),
-                ('currency', models.CharField(max_length=3)),
-                ('amount_total', models.BigIntegerField()),
-                ('amount_captured', models.BigIntegerField(default=0)),
-                ('amount_refunded', models.BigIntegerField(default=0)),
-                ('amount_refund_pending', models.BigIntegerField(default=0)),
-                ('stock_available', models.BooleanField(default=True)),
-                ('idempotency_key', models.CharField(max_length=255)),
-                ('generation', models.PositiveIntegerField()),
-                ('actor', models.CharField(max_length=255)),
-                ('merchant_order_id', models.CharField(max_length=200, null=True)),
-                ('payment_handler', models.CharField(max_length=40)),
-                ('payment_status', models.CharField(choices=[('authorized', 'Authorized'), ('captured', 'Captured'), ('partially_refunded', 'Partially Refunded'), ('refunded', 'Refunded'), ('voided', 'Voided')], max_length=20)),
-                ('payment_reference', models.CharField(max_length=255)),
-                ('line_items', models.JSONField()),
-                ('buyer', models.JSONField(default=dict)),
-                ('shipping_address', models.JSONField(null=True)),
-                ('carrier', models.CharField(max_length=100, null=True)),
-                ('tracking_number', models.CharField(max_length=200, null=True)),
-                ('metadata', models.JSONField(default=dict)),
-                ('event_sequence', models.PositiveIntegerField(default=0)),
-                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
-                ('updated_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
-                ('checkout', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='orders', to='orders.checkoutsession')),
-                ('merchant', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='orders', to='orders.merchant')),
+                (
+                    "id",
+                    models.CharField(
+                        db_column="order_id", max_length=24, primary_key=True, serialize=False
+                    ),
+                ),
+                (
+                    "status",
+                    django_fsm.FSMField(
+                        choices=[
+                            ("created", "Created"),
+                            ("confirmed", "Confirmed"),
+                            ("shipped", "Shipped"),
+                            ("cancelled", "Cancelled"),
+                            ("refunded", "Refunded"),
+                        ],
+                        default="created",
+                        max_length=10,
+                    ),
+                ),
+                ("currency", models.CharField(max_length=3)),
+                ("amount_total", models.BigIntegerField()),
+                ("amount_captured", models.BigIntegerField(default=0)),
+                ("amount_refunded", models.BigIntegerField(default=0)),
+                ("amount_refund_pending", models.BigIntegerField(default=0)),
+                ("stock_available", models.BooleanField(default=True)),
+                ("idempotency_key", models.CharField(max_length=255)),
+                ("generation", models.PositiveIntegerField()),
+                ("actor", models.CharField(max_length=255)),
+                ("merchant_order_id", models.CharField(max_length=200, null=True)),
+                ("payment_handler", models.CharField(max_length=40)),
+                (
+                    "payment_status",
+                    models.CharField(
+                        choices=[
+                            ("authorized", "Authorized"),
+                            ("captured", "Captured"),
+                            ("partially_refunded", "Partially Refunded"),
+                            ("refunded", "Refunded"),
+                            ("voided", "Voided"),
+                        ],
+                        max_length=20,
+                    ),
+                ),
+                ("payment_reference", models.CharField(max_length=255)),
+                ("line_items", models.JSONField()),
+                ("buyer", models.JSONField(default=dict)),
+                ("shipping_address", models.JSONField(null=True)),
+                ("carrier", models.CharField(max_length=100, null=True)),
+                ("tracking_number", models.CharField(max_length=200, null=True)),
+                ("metadata", models.JSONField(default=dict)),
+                ("event_sequence", models.PositiveIntegerField(default=0)),
+                (
+                    "created_at",
+                    models.DateTimeField(db_default=django.db.models.functions.datetime.Now()),
+                ),
+                (
+                    "updated_at",
+                    models.DateTimeField(db_default=django.db.models.functions.datetime.Now()),
+                ),
+                (
+                    "checkout",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="orders",
+                        to="orders.checkoutsession",
+                    ),
+                ),
+                (
+                    "merchant",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="orders",
+                        to="orders.merchant",
+                    ),
+                ),
             ],
             bases=(django_fsm.ConcurrentTransitionMixin, models.Model),
         ),
         migrations.CreateModel(
-            name='Operation',
+            name="Operation",
             fields=[
-                ('id', models.CharField(max_length=40, primary_key=True, serialize=False)),
-                ('type', models.CharField(choices=[('charge', 'Charge'), ('capture', 'Capture'), ('refund', 'Refund'), ('void', 'Void')], max_length=10)),
-                ('status', django_fsm.FSMField(choices=[('accepted', 'Accepted'), ('submitting', 'Submitting'), ('succeeded', 'Succeeded'), ('failed', 'Failed'), ('indeterminate', 'Indeterminate'), ('cancelled', 'Cancelled')], default='accepted', max_length=15)),
-                ('amount', models.BigIntegerField()),
-                ('currency', models.CharField(max_length=3)),
-                ('handler', models.CharField(max_length=40)),
-                ('handler_key', models.CharField(max_length=255)),
-                ('handler_request', models.JSONField(default=dict)),
-                ('reference', models.CharField(blank=True, default='', max_length=255)),
-                ('planned_order_id', models.CharField(max_length=24)),
-                ('idempotency_key', models.CharField(max_length=255)),
-                ('generation', models.PositiveIntegerField()),
-                ('mutation_id', models.CharField(max_length=40)),
-                ('root_id', models.CharField(max_length=40)),
-                ('retry_count', models.PositiveIntegerField(default=0)),
-                ('actor', models.CharField(max_length=255)),
-                ('request_id', models.CharField(max_length=128)),
-                ('traceparent', models.CharField(blank=True, default='', max_length=128)),
-                ('error_code', models.CharField(blank=True, default='', max_length=64)),
-                ('error_message', models.TextField(blank=True, default='')),
-                ('misconfigured', models.BooleanField(default=False)),
-                ('created_at', models.DateTimeField()),
-                ('submitted_at', models.DateTimeField(null=True)),
-                ('settled_at', models.DateTimeField(null=True)),
-                ('looks', models.PositiveIntegerField(default=0)),
-                ('next_look_at', models.DateTimeField(null=True)),
-                ('looking_until', models.DateTimeField(null=True)),
-                ('checkout', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='operations', to='orders.checkoutsession')),
-                ('merchant', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='operations', to='orders.merchant')),
-                ('record', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='operations', to='idempotency.idempotencyrecord')),
-                ('order', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='operations', to='orders.order')),
+                ("id", models.CharField(max_length=40, primary_key=True, serialize=False)),
+                (
+                    "type",
+                    models.CharField(
+                        choices=[
+                            ("charge", "Charge"),
+                            ("capture", "Capture"),
+                            ("refund", "Refund"),
+                            ("void", "Void"),
+                        ],
+                        max_length=10,
+                    ),
+                ),
+                (
+                    "status",
+                    django_fsm.FSMField(
+                        choices=[
+                            ("accepted", "Accepted"),
+                            ("submitting", "Submitting"),
+                            ("succeeded", "Succeeded"),
+                            ("failed", "Failed"),
+                            ("indeterminate", "Indeterminate"),
+                            ("cancelled", "Cancelled"),
+                        ],
+                        default="accepted",
+                        max_length=15,
+                    ),
+                ),
+                ("amount", models.BigIntegerField()),
+                ("currency", models.CharField(max_length=3)),
+                ("handler", models.CharField(max_length=40)),
+                ("handler_key", models.CharField(max_length=255)),
+                ("handler_request", models.JSONField(default=dict)),
+                ("reference", models.CharField(blank=True, default="", max_length=255)),
+                ("planned_order_id", models.CharField(max_length=24)),
+                ("idempotency_key", models.CharField(max_length=255)),
+                ("generation", models.PositiveIntegerField()),
+                ("mutation_id", models.CharField(max_length=40)),
+                ("root_id", models.CharField(max_length=40)),
+                ("retry_count", models.PositiveIntegerField(default=0)),
+                ("actor", models.CharField(max_length=255)),
+                ("request_id", models.CharField(max_length=128)),
+                ("traceparent", models.CharField(blank=True, default="", max_length=128)),
+                ("error_code", models.CharField(blank=True, default="", max_length=64)),
+                ("error_message", models.TextField(blank=True, default="")),
+                ("misconfigured", models.BooleanField(default=False)),
+                ("created_at", models.DateTimeField()),
+                ("submitted_at", models.DateTimeField(null=True)),
+                ("settled_at", models.DateTimeField(null=True)),
+                ("looks", models.PositiveIntegerField(default=0)),
+                ("next_look_at", models.DateTimeField(null=True)),
+                ("looking_until", models.DateTimeField(null=True)),
+                (
+                    "checkout",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="operations",
+                        to="orders.checkoutsession",
+                    ),
+                ),
+                (
+                    "merchant",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="operations",
+                        to="orders.merchant",
+                    ),
+                ),
+                (
+                    "record",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="operations",
+                        to="idempotency.idempotencyrecord",
+                    ),
+                ),
+                (
+                    "order",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="operations",
+                        to="orders.order",
+                    ),
+                ),
             ],
             bases=(django_fsm.ConcurrentTransitionMixin, models.Model),
         ),
         migrations.CreateModel(
-            name='Member',
+            name="Member",
             fields=[
-                ('id', models.BigAutoField(primary_key=True, serialize=False)),
-                ('role', models.CharField(choices=[('viewer', 'Viewer'), ('manager', 'Manager')], max_length=10)),
-                ('user', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='membership', to=settings.AUTH_USER_MODEL)),
-                ('merchant', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='members', to='orders.merchant')),
+                ("id", models.BigAutoField(primary_key=True, serialize=False)),
+                (
+                    "role",
+                    models.CharField(
+                        choices=[("viewer", "Viewer"), ("manager", "Manager")], max_length=10
+                    ),
+                ),
+                (
+                    "user",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="membership",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "merchant",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="members",
+                        to="orders.merchant",
+                    ),
+                ),
             ],
             options={
-                'constraints': [models.CheckConstraint(condition=models.Q(('role__in', ['viewer', 'manager'])), name='member_role_is_known')],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("role__in", ["viewer", "manager"])),
+                        name="member_role_is_known",
+                    )
+                ],
             },
         ),
         migrations.AddIndex(
-            model_name='checkoutsession',
-            index=models.Index(fields=['merchant', '-created_at', '-id'], name='checkouts_by_time'),
+            model_name="checkoutsession",
+            index=models.Index(fields=["merchant", "-created_at", "-id"], name="checkouts_by_time"),
         ),
         migrations.AddConstraint(
-            model_name='checkoutsession',
-            constraint=models.CheckConstraint(condition=models.Q(('amount_total__gte', 1), ('amount_total__lte', 99999999)), name='checkout_total_is_chargeable'),
+            model_name="checkoutsession",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("amount_total__gte", 1), ("amount_total__lte", 99999999)),
+                name="checkout_total_is_chargeable",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='checkoutsession',
-            constraint=models.CheckConstraint(condition=models.Q(('amount_total', django.db.models.expressions.CombinedExpression(django.db.models.expressions.CombinedExpression(django.db.models.expressions.CombinedExpression(models.F('amount_subtotal'), '+', models.F('shipping_amount')), '+', models.F('tax_amount')), '-', models.F('discount_amount')))), name='checkout_total_is_the_sum_of_its_parts'),
+            model_name="checkoutsession",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    (
+                        "amount_total",
+                        django.db.models.expressions.CombinedExpression(
+                            django.db.models.expressions.CombinedExpression(
+                                django.db.models.expressions.CombinedExpression(
+                                    models.F("amount_subtotal"), "+", models.F("shipping_amount")
+                                ),
+                                "+",
+                                models.F("tax_amount"),
+                            ),
+                            "-",
+                            models.F("discount_amount"),
+                        ),
+                    )
+                ),
+                name="checkout_total_is_the_sum_of_its_parts",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='checkoutsession',
-            constraint=models.CheckConstraint(condition=models.Q(('amount_subtotal__gte', 0), ('discount_amount__gte', 0), ('shipping_amount__gte', 0), ('tax_amount__gte', 0)), name='checkout_parts_are_not_negative'),
+            model_name="checkoutsession",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    ("amount_subtotal__gte", 0),
+                    ("discount_amount__gte", 0),
+                    ("shipping_amount__gte", 0),
+                    ("tax_amount__gte", 0),
+                ),
+                name="checkout_parts_are_not_negative",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='checkoutsession',
-            constraint=models.CheckConstraint(condition=models.Q(('capture__in', ['automatic', 'manual'])), name='checkout_capture_is_known'),
+            model_name="checkoutsession",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("capture__in", ["automatic", "manual"])),
+                name="checkout_capture_is_known",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='apikey',
-            constraint=models.UniqueConstraint(fields=('prefix',), name='one_api_key_per_prefix'),
+            model_name="apikey",
+            constraint=models.UniqueConstraint(fields=("prefix",), name="one_api_key_per_prefix"),
         ),
         migrations.AddConstraint(
-            model_name='apikey',
-            constraint=models.UniqueConstraint(fields=('hash',), name='one_api_key_per_secret'),
+            model_name="apikey",
+            constraint=models.UniqueConstraint(fields=("hash",), name="one_api_key_per_secret"),
         ),
         migrations.AddConstraint(
-            model_name='apikey',
-            constraint=models.CheckConstraint(condition=models.Q(('role__in', ['agent', 'merchant', 'operator'])), name='api_key_role_is_known'),
+            model_name="apikey",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("role__in", ["agent", "merchant", "operator"])),
+                name="api_key_role_is_known",
+            ),
         ),
         migrations.AddIndex(
-            model_name='order',
-            index=models.Index(fields=['merchant', '-created_at', '-id'], name='orders_by_time'),
+            model_name="order",
+            index=models.Index(fields=["merchant", "-created_at", "-id"], name="orders_by_time"),
         ),
         migrations.AddIndex(
-            model_name='order',
-            index=models.Index(fields=['merchant', 'status', '-created_at', '-id'], name='orders_by_status'),
+            model_name="order",
+            index=models.Index(
+                fields=["merchant", "status", "-created_at", "-id"], name="orders_by_status"
+            ),
         ),
         migrations.AddIndex(
-            model_name='order',
-            index=models.Index(fields=['payment_reference'], name='orders_by_payment_reference'),
+            model_name="order",
+            index=models.Index(fields=["payment_reference"], name="orders_by_payment_reference"),
         ),
         migrations.AddConstraint(
-            model_name='order',
-            constraint=models.UniqueConstraint(fields=('merchant', 'idempotency_key', 'generation'), name='one_order_per_key_and_generation'),
+            model_name="order",
+            constraint=models.UniqueConstraint(
+                fields=("merchant", "idempotency_key", "generation"),
+                name="one_order_per_key_and_generation",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='order',
-            constraint=models.UniqueConstraint(condition=models.Q(('status', 'cancelled'), _negated=True), fields=('checkout',), name='one_live_order_per_checkout'),
+            model_name="order",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("status", "cancelled"), _negated=True),
+                fields=("checkout",),
+                name="one_live_order_per_checkout",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='order',
-            constraint=models.UniqueConstraint(fields=('merchant', 'payment_handler', 'payment_reference'), name='one_order_per_payment'),
+            model_name="order",
+            constraint=models.UniqueConstraint(
+                fields=("merchant", "payment_handler", "payment_reference"),
+                name="one_order_per_payment",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='order',
-            constraint=models.CheckConstraint(condition=models.Q(('amount_captured__gte', 0), ('amount_captured__lte', models.F('amount_total')), ('amount_refund_pending__gte', 0), ('amount_refunded__gte', 0), ('amount_total__gte', 1)), name='order_amounts_are_in_range'),
+            model_name="order",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    ("amount_captured__gte", 0),
+                    ("amount_captured__lte", models.F("amount_total")),
+                    ("amount_refund_pending__gte", 0),
+                    ("amount_refunded__gte", 0),
+                    ("amount_total__gte", 1),
+                ),
+                name="order_amounts_are_in_range",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='order',
-            constraint=models.CheckConstraint(condition=models.Q(('amount_captured__gte', django.db.models.expressions.CombinedExpression(models.F('amount_refunded'), '+', models.F('amount_refund_pending')))), name='refunds_never_exceed_what_was_captured'),
+            model_name="order",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    (
+                        "amount_captured__gte",
+                        django.db.models.expressions.CombinedExpression(
+                            models.F("amount_refunded"), "+", models.F("amount_refund_pending")
+                        ),
+                    )
+                ),
+                name="refunds_never_exceed_what_was_captured",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='order',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('status__in', ['confirmed', 'shipped']), _negated=True), ('amount_captured__gt', 0), _connector='OR'), name='confirmed_orders_are_captured'),
+            model_name="order",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("status__in", ["confirmed", "shipped"]), _negated=True),
+                    ("amount_captured__gt", 0),
+                    _connector="OR",
+                ),
+                name="confirmed_orders_are_captured",
+            ),
         ),
         migrations.AddIndex(
-            model_name='operation',
-            index=models.Index(fields=['merchant', '-created_at', '-id'], name='operations_by_time'),
+            model_name="operation",
+            index=models.Index(
+                fields=["merchant", "-created_at", "-id"], name="operations_by_time"
+            ),
         ),
         migrations.AddIndex(
-            model_name='operation',
-            index=models.Index(fields=['merchant', 'idempotency_key'], name='operations_by_key'),
+            model_name="operation",
+            index=models.Index(fields=["merchant", "idempotency_key"], name="operations_by_key"),
         ),
         migrations.AddIndex(
-            model_name='operation',
-            index=models.Index(condition=models.Q(('status', 'indeterminate')), fields=['next_look_at'], name='operations_to_look_up'),
+            model_name="operation",
+            index=models.Index(
+                condition=models.Q(("status", "indeterminate")),
+                fields=["next_look_at"],
+                name="operations_to_look_up",
+            ),
         ),
         migrations.AddIndex(
-            model_name='operation',
-            index=models.Index(condition=models.Q(('status__in', ['accepted', 'submitting'])), fields=['created_at'], name='operations_under_way'),
+            model_name="operation",
+            index=models.Index(
+                condition=models.Q(("status__in", ["accepted", "submitting"])),
+                fields=["created_at"],
+                name="operations_under_way",
+            ),
         ),
         migrations.AddIndex(
-            model_name='operation',
-            index=models.Index(condition=models.Q(('reference', ''), _negated=True), fields=['reference'], name='operations_by_reference'),
+            model_name="operation",
+            index=models.Index(
+                condition=models.Q(("reference", ""), _negated=True),
+                fields=["reference"],
+                name="operations_by_reference",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='operation',
-            constraint=models.UniqueConstraint(condition=models.Q(('type', 'charge'), models.Q(('status__in', ['failed', 'cancelled']), _negated=True)), fields=('checkout',), name='one_live_charge_per_checkout'),
+            model_name="operation",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(
+                    ("type", "charge"),
+                    models.Q(("status__in", ["failed", "cancelled"]), _negated=True),
+                ),
+                fields=("checkout",),
+                name="one_live_charge_per_checkout",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='operation',
-            constraint=models.UniqueConstraint(fields=('merchant', 'handler', 'handler_key', 'retry_count'), name='one_operation_per_handler_key_and_try'),
+            model_name="operation",
+            constraint=models.UniqueConstraint(
+                fields=("merchant", "handler", "handler_key", "retry_count"),
+                name="one_operation_per_handler_key_and_try",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='operation',
-            constraint=models.UniqueConstraint(condition=models.Q(('status__in', ['failed', 'cancelled']), _negated=True), fields=('merchant', 'handler', 'handler_key'), name='one_live_operation_per_handler_key'),
+            model_name="operation",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("status__in", ["failed", "cancelled"]), _negated=True),
+                fields=("merchant", "handler", "handler_key"),
+                name="one_live_operation_per_handler_key",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='operation',
-            constraint=models.UniqueConstraint(condition=models.Q(('type__in', ['charge', 'refund']), models.Q(('reference', ''), _negated=True), ('status', 'succeeded')), fields=('merchant', 'handler', 'type', 'reference'), name='one_operation_per_provider_reference'),
+            model_name="operation",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(
+                    ("type__in", ["charge", "refund"]),
+                    models.Q(("reference", ""), _negated=True),
+                    ("status", "succeeded"),
+                ),
+                fields=("merchant", "handler", "type", "reference"),
+                name="one_operation_per_provider_reference",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='operation',
-            constraint=models.CheckConstraint(condition=models.Q(('amount__gte', 1)), name='operations_move_something'),
+            model_name="operation",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("amount__gte", 1)), name="operations_move_something"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='operation',
-            constraint=models.CheckConstraint(condition=models.Q(('status__in', ['accepted', 'cancelled']), ('submitted_at__isnull', False), _connector='OR'), name='sent_operations_say_when'),
+            model_name="operation",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    ("status__in", ["accepted", "cancelled"]),
+                    ("submitted_at__isnull", False),
+                    _connector="OR",
+                ),
+                name="sent_operations_say_when",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='operation',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('settled_at__isnull', False), ('status__in', ['succeeded', 'failed', 'cancelled'])), models.Q(('settled_at__isnull', True), ('status__in', ['accepted', 'submitting', 'indeterminate'])), _connector='OR'), name='ended_operations_say_when'),
+            model_name="operation",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(
+                        ("settled_at__isnull", False),
+                        ("status__in", ["succeeded", "failed", "cancelled"]),
+                    ),
+                    models.Q(
+                        ("settled_at__isnull", True),
+                        ("status__in", ["accepted", "submitting", "indeterminate"]),
+                    ),
+                    _connector="OR",
+                ),
+                name="ended_operations_say_when",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='operation',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('status', 'indeterminate'), _negated=True), ('next_look_at__isnull', False), _connector='OR'), name='indeterminate_operations_are_looked_up'),
+            model_name="operation",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("status", "indeterminate"), _negated=True),
+                    ("next_look_at__isnull", False),
+                    _connector="OR",
+                ),
+                name="indeterminate_operations_are_looked_up",
+            ),
         ),
     ]

@@ -60,7 +60,9 @@ def _raise(rule: str, what: str) -> str:
     )
 
 
-def forward(rule: str, table: str, first: list[str], edges: list[tuple[str, str]], fixed: list[str]) -> str:
+def forward(
+    rule: str, table: str, first: list[str], edges: list[tuple[str, str]], fixed: list[str]
+) -> str:
     """Return the SQL of one lifecycle's triggers."""
     begins = ", ".join(f"'{status}'" for status in first)
     allowed = ", ".join(f"('{old}', '{new}')" for old, new in edges)

@@ -19,5 +19,8 @@ def create(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> None:
 class Migration(migrations.Migration):
     """Three groups; what each may do comes with the pages that it may use."""
 
-    dependencies = [("orders", "0002_forward_only"), ("auth", "0012_alter_user_first_name_max_length")]
+    dependencies = [
+        ("orders", "0002_forward_only"),
+        ("auth", "0012_alter_user_first_name_max_length"),
+    ]
     operations = [migrations.RunPython(create, migrations.RunPython.noop)]

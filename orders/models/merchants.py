@@ -41,9 +41,7 @@ class Merchant(models.Model):
     name = models.CharField(max_length=200)
     currency = models.CharField(max_length=3)
     confirm = models.CharField(max_length=10, choices=Confirm, default=Confirm.AUTOMATIC)
-    idempotency = models.CharField(
-        max_length=10, choices=Idempotency, default=Idempotency.REQUIRED
-    )
+    idempotency = models.CharField(max_length=10, choices=Idempotency, default=Idempotency.REQUIRED)
     stripe_secret_key_sealed = models.TextField(blank=True, default="")
     stripe_webhook_secret_sealed = models.TextField(blank=True, default="")
     created_at = models.DateTimeField(db_default=Now())
@@ -106,7 +104,8 @@ class ApiKey(models.Model):
             models.UniqueConstraint(fields=["prefix"], name="one_api_key_per_prefix"),
             models.UniqueConstraint(fields=["hash"], name="one_api_key_per_secret"),
             models.CheckConstraint(
-                condition=Q(role__in=["agent", "merchant", "operator"]), name="api_key_role_is_known"
+                condition=Q(role__in=["agent", "merchant", "operator"]),
+                name="api_key_role_is_known",
             ),
         ]
 

@@ -59,9 +59,7 @@ class Operation(ConcurrentTransitionMixin, models.Model):
     checkout = models.ForeignKey(
         CheckoutSession, on_delete=models.PROTECT, related_name="operations"
     )
-    order = models.ForeignKey(
-        Order, on_delete=models.PROTECT, related_name="operations", null=True
-    )
+    order = models.ForeignKey(Order, on_delete=models.PROTECT, related_name="operations", null=True)
     planned_order_id = models.CharField(max_length=24)
     record = models.ForeignKey(
         IdempotencyRecord, on_delete=models.PROTECT, related_name="operations"
@@ -102,7 +100,9 @@ class Operation(ConcurrentTransitionMixin, models.Model):
             ),
             models.UniqueConstraint(
                 fields=["merchant", "handler", "type", "reference"],
-                condition=Q(type__in=["charge", "refund"]) & ~Q(reference="") & Q(status="succeeded"),
+                condition=Q(type__in=["charge", "refund"])
+                & ~Q(reference="")
+                & Q(status="succeeded"),
                 name="one_operation_per_provider_reference",
             ),
             models.CheckConstraint(condition=Q(amount__gte=1), name="operations_move_something"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 from hashlib import sha256
+from typing import Any
 
 from django.db import models
 from django.db.models import F, Q
@@ -27,6 +28,26 @@ def derive_order_id(
     parts = [merchant, key, str(generation), *([str(salt)] if salt else [])]
     spelt = b"".join(b"%d:%s" % (len(part.encode()), part.encode()) for part in parts)
     return f"{int(claimed_at.timestamp()) & 0xFFFFFFFF:08x}{sha256(spelt).hexdigest()[:16]}"
+
+
+def is_captured(order: Any) -> bool:
+    """The money has been taken."""
+    return bool(order.amount_captured > 0)
+
+
+def nothing_is_captured(order: Any) -> bool:
+    """No money has been taken."""
+    return bool(order.amount_captured == 0)
+
+
+def is_in_stock(order: Any) -> bool:
+    """The merchant has not said that the goods are missing."""
+    return bool(order.stock_available)
+
+
+def all_money_is_back(order: Any) -> bool:
+    """Everything that was captured has been refunded."""
+    return bool(0 < order.amount_captured == order.amount_refunded)
 
 
 class Order(ConcurrentTransitionMixin, models.Model):
@@ -53,22 +74,6 @@ class Order(ConcurrentTransitionMixin, models.Model):
         PARTIALLY_REFUNDED = "partially_refunded"
         REFUNDED = "refunded"
         VOIDED = "voided"
-
-    def is_captured(self) -> bool:
-        """The money has been taken."""
-        return self.amount_captured > 0
-
-    def nothing_is_captured(self) -> bool:
-        """No money has been taken."""
-        return self.amount_captured == 0
-
-    def is_in_stock(self) -> bool:
-        """The merchant has not said that the goods are missing."""
-        return self.stock_available
-
-    def all_money_is_back(self) -> bool:
-        """Everything that was captured has been refunded."""
-        return 0 < self.amount_captured == self.amount_refunded
 
     id = models.CharField(primary_key=True, max_length=24, db_column="order_id")
     merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT, related_name="orders")
@@ -123,9 +128,7 @@ class Order(ConcurrentTransitionMixin, models.Model):
                 name="order_amounts_are_in_range",
             ),
             models.CheckConstraint(
-                condition=Q(
-                    amount_captured__gte=F("amount_refunded") + F("amount_refund_pending")
-                ),
+                condition=Q(amount_captured__gte=F("amount_refunded") + F("amount_refund_pending")),
                 name="refunds_never_exceed_what_was_captured",
             ),
             models.CheckConstraint(
@@ -178,8 +181,8 @@ class Order(ConcurrentTransitionMixin, models.Model):
 
 
 PRECONDITIONS: dict[str, list[tuple[str, Callable[[Order], bool]]]] = {
-    Order.Status.CONFIRMED: [("captured", Order.is_captured), ("stock", Order.is_in_stock)],
+    Order.Status.CONFIRMED: [("captured", is_captured), ("stock", is_in_stock)],
     Order.Status.SHIPPED: [],
-    Order.Status.CANCELLED: [("nothing_captured", Order.nothing_is_captured)],
-    Order.Status.REFUNDED: [("all_captured_money_back", Order.all_money_is_back)],
+    Order.Status.CANCELLED: [("nothing_captured", nothing_is_captured)],
+    Order.Status.REFUNDED: [("all_captured_money_back", all_money_is_back)],
 }

@@ -42,9 +42,7 @@ def complete_attempts(merchant_id: str, checkout_id: str) -> list[dict[str, Any]
     records = IdempotencyRecord.objects.filter(
         merchant=merchant_id, subject=checkout_id, route="complete_checkout"
     ).order_by("id")[:MOST_ATTEMPTS]
-    tries = [
-        (one.first_seen_at, one.actor, one.key, "fresh", one.request_id) for one in records
-    ]
+    tries = [(one.first_seen_at, one.actor, one.key, "fresh", one.request_id) for one in records]
     later = Arrival.objects.filter(merchant=merchant_id, subject=checkout_id).order_by("id")
     tries += [
         (one.arrived_at, one.actor, one.key, one.outcome, one.request_id)

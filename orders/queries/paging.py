@@ -22,7 +22,7 @@ class _Both(Func):
     """`ROW(a, b)`, which PostgreSQL compares as a pair and looks up in an index on both."""
 
     function = "ROW"
-    output_field = None
+    output_field = None  # type: ignore[assignment]
 
 
 def page(
@@ -68,10 +68,8 @@ def _cursor(values: list[Any]) -> str:
 def _after(rows: QuerySet[Row], names: list[str], cursor: str, *, backwards: bool) -> QuerySet[Row]:
     try:
         values = orjson.loads(urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
-        if not isinstance(values, list) or len(values) != len(names):
-            raise ValueError("another list's cursor")
-        fields = [rows.model._meta.get_field(name) for name in names]
-        typed = [one.to_python(value) for one, value in zip(fields, values, strict=True)]
+        fields: list[Any] = [rows.model._meta.get_field(name) for name in names]
+        typed = [one.to_python(value) for one, value in zip(fields, list(values), strict=True)]
     except (ValueError, TypeError, ValidationError) as error:
         raise Invalid(
             "The cursor is not one that this list gave out.", errors={"cursor": ["Not a cursor."]}
