@@ -39,24 +39,28 @@ def works_in(pid: int, folder: Path) -> bool:
 
 def workers_of(folder: Path) -> list[int]:
     """List the living processes that work in `folder`."""
-    if HAS_PROC:
-        pids = [int(entry.name) for entry in PROC.iterdir() if entry.name.isdigit()]
-    else:
-        pids = [int(word) for word in _ps("-axo", "pid=").split()]
-    return [pid for pid in pids if works_in(pid, folder)]
+    return [pid for pid in _all() if works_in(pid, folder)]
 
 
-def started_at(pid: int) -> str | None:
-    """A mark that tells this process from a later one with the same id; None when it is gone."""
-    if not lives(pid):
-        return None
+def marked(mark: str) -> list[int]:
+    """List the living processes that were started with `mark` (NAME=value) in their environment."""
+    others = (pid for pid in _all() if pid != os.getpid())
+    return [pid for pid in others if _has_mark(pid, mark) and lives(pid)]
+
+
+def _all() -> list[int]:
     if HAS_PROC:
-        try:
-            text = (PROC / str(pid) / "stat").read_text("utf-8", "replace")
-        except OSError:
-            return None
-        return text.rpartition(")")[2].split()[19]
-    return _ps("-o", "lstart=", "-p", str(pid)).strip() or None
+        return [int(entry.name) for entry in PROC.iterdir() if entry.name.isdigit()]
+    return [int(word) for word in _ps("-axo", "pid=").split()]
+
+
+def _has_mark(pid: int, mark: str) -> bool:
+    if not HAS_PROC:
+        return mark in _ps("-E", "-ww", "-o", "command=", "-p", str(pid)).split()
+    try:
+        return os.fsencode(mark) in (PROC / str(pid) / "environ").read_bytes().split(b"\0")
+    except OSError:
+        return False
 
 
 def end(pid: int, *signals: tuple[signal.Signals, float]) -> bool:

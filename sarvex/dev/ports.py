@@ -26,6 +26,28 @@ def is_free(port: int) -> bool:
     return True
 
 
+def reserve(port: int) -> socket.socket:
+    """Keep a port for a web process of ours, as long as the returned socket is open.
+
+    The web server shares its port with whoever else asks to share it: two stacks would both
+    start, and each would get some of the other's requests. A socket that is bound and does not
+    listen takes no connection, and makes the next `reserve` refuse.
+
+    Raises:
+        Refused: somebody has the port.
+    """
+    if not is_free(port):
+        raise Refused(f"port {port} is in use: set PORT to another one")
+    held = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    try:
+        held.bind(("127.0.0.1", port))
+    except OSError as error:
+        held.close()
+        raise Refused(f"port {port} cannot be used: {error.strerror}") from None
+    return held
+
+
 def port_for(home: Path, name: str) -> int:
     """Return the port of `name` in this home, choosing another one only when it is taken."""
     path = home / "ports.json"

@@ -8,11 +8,10 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+from sarvex.dev import logs
 from sarvex.dev.account import Account
 from sarvex.dev.refusals import Refused
 from sarvex.dev.tether import tethered
-
-LOG_LIMIT = 10 * 1024 * 1024  # bytes; a larger log is set aside at the next start, one is kept
 
 # Ours until they end: a child that nobody holds is reported as leaked.
 _children: list[subprocess.Popen[bytes]] = []
@@ -23,14 +22,6 @@ def environment() -> dict[str, str]:
     return {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C", "TZ": "UTC"}
 
 
-def opened_log(log: Path) -> int:
-    """Open a log for appending, after setting a long one aside; a file never blocks its writer."""
-    log.parent.mkdir(parents=True, exist_ok=True)
-    if log.exists() and log.stat().st_size > LOG_LIMIT:
-        log.replace(log.with_suffix(".log.1"))
-    return os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-
-
 def start(
     command: Sequence[str | Path],
     account: Account,
@@ -39,7 +30,7 @@ def start(
     dies_with_us: signal.Signals | None,
 ) -> subprocess.Popen[bytes]:
     """Start a server in its own session, so that Ctrl-C at the terminal is not meant for it."""
-    output = opened_log(log)
+    output = logs.opened(log)
     try:
         child = subprocess.Popen(
             command,
@@ -72,9 +63,10 @@ def run(command: Sequence[str | Path], account: Account, log: Path, *, failure: 
         env=environment(),
         text=True,
         check=False,
+        start_new_session=True,
         **account.spawn_arguments(),
     )
-    output = opened_log(log)
+    output = logs.opened(log)
     with os.fdopen(output, "w", encoding="utf-8") as file:
         file.write(result.stdout)
     if result.returncode != 0:
