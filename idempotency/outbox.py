@@ -8,6 +8,7 @@ import uuid6
 from django.db import transaction
 
 from idempotency.models import OutboxEvent
+from idempotency.nudges import nudge_later
 
 
 class PublishedOutsideTransaction(Exception):
@@ -28,3 +29,4 @@ def publish(events: Iterable[OutboxEvent]) -> None:
     if not transaction.get_connection().in_atomic_block:
         raise PublishedOutsideTransaction("open the transaction of the fact first")
     OutboxEvent.objects.bulk_create(events)
+    transaction.on_commit(nudge_later)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from idempotency.models import OutboxEvent
@@ -39,15 +39,15 @@ def _event(
     )
 
 
-def order_intent(operation: Operation, *, now: datetime, stale_after: timedelta) -> OutboxEvent:
-    """The guardian of an intention: due when its outcome should long stand."""
+def order_intent(operation: Operation, *, due_at: datetime) -> OutboxEvent:
+    """The guardian of an intention: due when it is to be sent, or its outcome should stand."""
     return _event(
         ORDER_INTENT,
         merchant=operation.merchant_id,
         subject=operation.id,
         sequence=0,
         payload={"operation_id": operation.id, "checkout_session_id": operation.checkout_id},
-        due_at=now + stale_after,
+        due_at=due_at,
         traceparent=operation.traceparent,
     )
 

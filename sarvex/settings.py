@@ -151,6 +151,16 @@ CELERY_TASK_ACKS_LATE = False
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_TIMEZONE = "UTC"
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+# A worker that is asked to stop finishes what it has in hand, for so long at the most.
+CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = 25.0
+# A broker that hangs is found out; the default waits for ever.
+CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_timeout": 10.0, "socket_connect_timeout": 2.0}
+CELERY_BROKER_CONNECTION_TIMEOUT = 2.0
+CELERY_BEAT_SCHEDULE = {
+    "deliver what no nudge told of": {"task": "idempotency.deliver_due", "schedule": 2.0},
+    "look up unknown outcomes": {"task": "orders.reconcile_operations", "schedule": 5.0},
+}
 
 # --- Payment handlers ---------------------------------------------------------------------------
 
@@ -159,7 +169,11 @@ STRIPE_API_BASE = url("STRIPE_API_BASE", {"http", "https"})
 
 # --- Outbox -------------------------------------------------------------------------------------
 
-OUTBOX_SUBSCRIBERS: dict[str, list[str]] = {}
+OUTBOX_SUBSCRIBERS = {
+    "serving.checkout.order_intent": ["orders.subscribers.guardian.guard_intention"],
+}
+# What tells the workers that something is due; empty where nobody is to be told.
+OUTBOX_NUDGE = "idempotency.tasks.nudge"
 
 # --- Apps, middleware, templates ----------------------------------------------------------------
 

@@ -15,6 +15,7 @@ from idempotency.claims import Standing, claim_key, take_again
 from idempotency.outbox import publish
 from orders import announcements, locks, trail
 from orders.actions import keys, submission
+from orders.actions.settlement import under_way
 from orders.actions.standing import stand
 from orders.checkout_rules import BROKEN_BY, PASSED, refuse_other_amount, refuse_unless_open
 from orders.errors import NotFound, Refusal
@@ -41,12 +42,14 @@ def complete_checkout(
     payment: Payment,
     expected_amount_total: int | None,
     buyer: dict[str, Any] | None,
+    respond_async: bool = False,
     now: datetime,
 ) -> Answer:
     """Charge a checkout and make its order, at most once whatever the key.
 
     Equal requests get the first one's answer: stored, waited for, or looked up at the provider.
-    An outcome that is not known is a 202 with the operation, never an error.
+    An outcome that is not known is a 202 with the operation, never an error. With
+    `respond_async` nobody waits: the operation is accepted, and a worker sends it.
 
     Raises:
         KeyReused, RequestInProgress: the key stands for something else; its owner is not done.
@@ -60,14 +63,17 @@ def complete_checkout(
                 payment=payment,
                 expected_amount_total=expected_amount_total,
                 buyer=buyer,
+                respond_async=respond_async,
                 now=now,
             )
         except Refusal as refusal:
             _note(claim, refusal, now=now)
             raise
         if not isinstance(begun, Standing):
+            if respond_async:
+                return under_way(begun)
             return keys.keep(claim, submission.submit(begun, actor=claim.actor), now=now)
-        answer = stand(claim, begun, now=now)
+        answer = stand(claim, begun, patient=not respond_async, now=now)
         if answer is not None:
             return keys.keep(claim, answer, now=now)
     raise keys.RequestInProgress(
@@ -82,9 +88,10 @@ def _accept(
     payment: Payment,
     expected_amount_total: int | None,
     buyer: dict[str, Any] | None,
+    respond_async: bool,
     now: datetime,
 ) -> Operation | Standing:
-    """Write the intent down and commit it as about to be sent, or say how the key stands."""
+    """Write the intent down, to be sent at once or by a worker, or say how the key stands."""
     operation_id = new_operation_id()
     standing = claim_key(claim, operation_id=operation_id, now=now)
     keys.refuse_other_meaning(claim, standing)
@@ -111,7 +118,7 @@ def _accept(
         id=operation_id,
         merchant=checkout.merchant,
         type=Operation.Type.CHARGE,
-        status=Operation.Status.SUBMITTING,
+        status=Operation.Status.ACCEPTED if respond_async else Operation.Status.SUBMITTING,
         amount=checkout.amount_total,
         currency=checkout.currency,
         handler=payment.handler,
@@ -128,14 +135,15 @@ def _accept(
         request_id=claim.request_id,
         traceparent=claim.traceparent,
         created_at=now,
-        submitted_at=now,
+        submitted_at=None if respond_async else now,
     )
     operation.handler_key = earlier.handler_key if earlier else submission.key_for(operation)
     operation.save(force_insert=True)
     record([trail.attempted(operation, PASSED)])
-    publish(
-        [announcements.order_intent(operation, now=now, stale_after=settings.SARVEX_STALE_AFTER)]
-    )
+    # The guardian of what is sent now looks when it should long be over; of the rest it is the
+    # sender, and due at once.
+    guarded_at = now if respond_async else now + settings.SARVEX_STALE_AFTER
+    publish([announcements.order_intent(operation, due_at=guarded_at)])
     return operation
 
 

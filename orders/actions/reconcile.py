@@ -29,14 +29,14 @@ STALE = Outcome(
 )
 
 
-def look_up(operation_id: str, *, actor: str, now: datetime) -> Answer:
+def look_up(operation_id: str, *, actor: str, now: datetime, reference: str = "") -> Answer:
     """Ask the provider what became of an operation, settle what it says, and tell how it stands.
 
     Of several at once one asks, and the others are told how things stand. An operation whose
     sender may still be at work is settled if the provider already knows its end, and is otherwise
-    left to its sender.
+    left to its sender. `reference` is the provider's id, where the caller was told it.
     """
-    asking = _begin(operation_id, actor=actor, now=now)
+    asking = _begin(operation_id, actor=actor, now=now, reference=reference)
     if isinstance(asking, Answer):
         return asking
     sighting, name, merchant, sender_is_gone = asking
@@ -47,6 +47,11 @@ def look_up(operation_id: str, *, actor: str, now: datetime) -> Answer:
     if outcome.result is Result.UNKNOWN and not sender_is_gone:
         return _leave_to_sender(operation_id)
     return settle(operation_id, outcome, actor=actor, now=now)
+
+
+def is_being_looked_up(operation: Operation, *, now: datetime) -> bool:
+    """Whether somebody is asking the provider about it at this moment."""
+    return operation.looking_until is not None and operation.looking_until > now
 
 
 def operations_to_look_up(now: datetime) -> list[str]:
@@ -61,12 +66,13 @@ def operations_to_look_up(now: datetime) -> list[str]:
 
 @transaction.atomic(durable=True)
 def _begin(
-    operation_id: str, *, actor: str, now: datetime
+    operation_id: str, *, actor: str, now: datetime, reference: str
 ) -> Answer | tuple[Sighting, str, Merchant, bool]:
     """Take the look; a vanished sender's operation becomes `indeterminate` before it."""
     operation = locks.operation(operation_id)
-    being_looked_up = operation.looking_until is not None and operation.looking_until > now
-    if operation.is_final or being_looked_up or operation.submitted_at is None:
+    if operation.is_final or operation.submitted_at is None:
+        return answer_of(operation)
+    if is_being_looked_up(operation, now=now):
         return answer_of(operation)
     sender_is_gone = (
         operation.status == Operation.Status.INDETERMINATE
@@ -81,7 +87,7 @@ def _begin(
     operation.save(update_fields=["looking_until", "looks", "next_look_at"])
     sighting = Sighting(
         operation_id=operation.root_id,
-        reference=operation.reference,
+        reference=operation.reference or reference,
         amount=operation.amount,
         currency=operation.currency,
         submitted_at=operation.submitted_at,

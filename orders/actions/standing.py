@@ -15,14 +15,23 @@ from orders.actions.settlement import answer_of
 from orders.models import Operation
 
 
-def stand(claim: Claim, standing: Standing, *, now: datetime) -> Answer | None:
-    """Answer an equal request from how its key stands; None when the caller is to try again."""
+def stand(
+    claim: Claim, standing: Standing, *, patient: bool = True, now: datetime
+) -> Answer | None:
+    """Answer an equal request from how its key stands; None when the caller is to try again.
+
+    A caller that is not `patient` is told at once how things stand.
+    """
     if standing.answer is not None:
         arrivals.remember(claim, "replayed", now=now)
         return standing.answer
     if standing.state == State.RELEASED:
         return None
-    if standing.state == State.UNRESOLVED or _sender_is_gone(standing, now=now):
+    operation = Operation.objects.select_related("record").get(id=standing.operation_id)
+    if operation.status == Operation.Status.ACCEPTED or not patient:
+        arrivals.remember(claim, "in_progress", now=now)
+        return answer_of(operation)
+    if standing.state == State.UNRESOLVED or _sender_is_gone(operation, now=now):
         return _look_up(claim, standing, now=now)
     owned = wait_for_owner(claim, at_most=settings.SARVEX_DUPLICATE_WAIT)
     if isinstance(owned, Answer) or (owned is not None and owned.answer is not None):
@@ -42,13 +51,9 @@ def stand(claim: Claim, standing: Standing, *, now: datetime) -> Answer | None:
     )
 
 
-def _sender_is_gone(standing: Standing, *, now: datetime) -> bool:
+def _sender_is_gone(operation: Operation, *, now: datetime) -> bool:
     """Whether the operation was sent so long ago that no thread can still be sending it."""
-    submitted_at = (
-        Operation.objects.filter(id=standing.operation_id)
-        .values_list("submitted_at", flat=True)
-        .first()
-    )
+    submitted_at = operation.submitted_at
     return submitted_at is not None and submitted_at + settings.SARVEX_STALE_AFTER <= now
 
 

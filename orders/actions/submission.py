@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 import structlog
 from django.db import InterfaceError, OperationalError, connection, transaction
 from django.utils import timezone
 
 from idempotency.answers import Answer
+from orders import locks
 from orders.actions.settlement import settle, under_way
 from orders.handlers.base import ChargeOrder, Outcome, handler_key
 from orders.handlers.registry import handler_for
@@ -33,6 +36,30 @@ def submit(operation: Operation, *, actor: str) -> Answer:
     connection.close()
     outcome = handler_for(operation.handler, operation.merchant).charge(_charge_order(operation))
     return _settle_surely(operation, outcome, actor=actor)
+
+
+def submit_accepted(operation_id: str, *, now: datetime) -> bool:
+    """Send an operation that was accepted to be sent later; whether it was ours to send.
+
+    Committing `submitting` is the point of no return: of those who would send it and those who
+    would cancel it exactly one finds it `accepted`.
+    """
+    operation = _begin(operation_id, now=now)
+    if operation is None:
+        return False
+    submit(operation, actor=operation.actor)
+    return True
+
+
+@transaction.atomic(durable=True)
+def _begin(operation_id: str, *, now: datetime) -> Operation | None:
+    operation = locks.operation(operation_id)
+    if operation.status != Operation.Status.ACCEPTED:
+        return None
+    operation.begin()
+    operation.submitted_at = now
+    operation.save(update_fields=["status", "submitted_at"])
+    return operation
 
 
 def _charge_order(operation: Operation) -> ChargeOrder:

@@ -40,7 +40,7 @@ def read_body(request: HttpRequest) -> Any:
     Raises:
         MalformedJson, PayloadTooLarge, UnsupportedMediaType
     """
-    raw = _read(request)
+    raw = read_raw(request)
     if not raw:
         return {}
     _refuse_other_media(request)
@@ -61,7 +61,8 @@ def parse(raw: bytes) -> Any:
     return value
 
 
-def _read(request: HttpRequest) -> bytes:
+def read_raw(request: HttpRequest) -> bytes:
+    """Return the body's bytes, 256 KiB at the most. Raises `PayloadTooLarge`."""
     most = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
     length = request.META.get("CONTENT_LENGTH") or ""
     if length.isdigit() and int(length) > most:

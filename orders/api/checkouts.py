@@ -19,7 +19,7 @@ from orders.actions.create_checkout import Basket, create_checkout
 from orders.api import schemas
 from orders.api.capacity import slow_request
 from orders.api.endpoints import AGENT, MERCHANT, OPERATOR, Endpoint
-from orders.api.idempotent import claim_from, key_of, reply, required_key
+from orders.api.idempotent import claim_from, key_of, prefers_async, reply, required_key
 from orders.api.inputs import CheckoutInput, CompleteInput, Members, NothingInput
 from orders.errors import Invalid
 from orders.handlers.registry import known_handlers
@@ -104,15 +104,17 @@ class CompleteCheckout(Endpoint):
                 "There is no such payment handler.",
                 errors={"payment.handler": [f"Must be one of: {', '.join(known_handlers())}."]},
             )
+        respond_async = prefers_async(request._request)
         with slow_request():
             answer = complete_checkout(
                 claim=claim,
                 payment=payment,
                 expected_amount_total=said.get("expected_amount_total"),
                 buyer=said.get("buyer"),
+                respond_async=respond_async,
                 now=now,
             )
-        return reply(answer, key=key)
+        return reply(answer, key=key, respond_async=respond_async)
 
 
 class CancelCheckout(Endpoint):

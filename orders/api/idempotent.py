@@ -16,6 +16,7 @@ from orders.documents import time_text
 from orders.errors import Invalid, Refusal
 
 RESERVED = "sarvex:"
+ACCEPTED = 202
 VISIBLE_ASCII = re.compile(r"[\x21-\x7e]{1,255}")
 
 KEY_DESCRIPTION = """\
@@ -103,11 +104,19 @@ def claim_from(
     )
 
 
-def reply(answer: Answer, *, key: str) -> HttpResponse:
+def prefers_async(request: HttpRequest) -> bool:
+    """Whether the caller would rather not wait: `Prefer: respond-async` (RFC 7240, section 4.1)."""
+    preferences = request.META.get("HTTP_PREFER", "").lower().split(",")
+    return any(one.split(";")[0].strip() == "respond-async" for one in preferences)
+
+
+def reply(answer: Answer, *, key: str, respond_async: bool = False) -> HttpResponse:
     """Return the response that carries an answer; a replay differs in its headers only."""
     headers = {"Cache-Control": "no-store", **answer.headers}
     if key:
         headers["Idempotency-Key"] = key
+    if respond_async and answer.status == ACCEPTED:
+        headers["Preference-Applied"] = "respond-async"
     if answer.replayed:
         headers["Idempotent-Replayed"] = "true"
     if answer.expires_at is not None and key:

@@ -1,4 +1,4 @@
-"""GET /merchants/{m}/operations and …/{id}; POST …/{id}/look-up."""
+"""GET /merchants/{m}/operations and …/{id}; POST …/{id}/cancel and …/{id}/look-up."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from rest_framework.response import Response
 
 from orders import access
 from orders.actions import reconcile
+from orders.actions.cancel_operation import cancel_operation
 from orders.api import schemas
 from orders.api.capacity import slow_request
 from orders.api.checkouts import validated
 from orders.api.endpoints import AGENT, MERCHANT, OPERATOR, Endpoint
+from orders.api.idempotent import claim_from, reply
 from orders.api.inputs import NothingInput
 from orders.api.orders import one_of
 from orders.documents import operation_document
@@ -52,6 +54,29 @@ class ReadOperation(Endpoint):
     def get(self, request: Request, merchant_id: str, operation_id: str) -> Response:
         """Return one operation; an agent reads its own."""
         return Response(operation_document(access.operation(self.principal, operation_id)))
+
+
+class CancelOperation(Endpoint):
+    """Take back an operation that has not been sent."""
+
+    roles = {"POST": frozenset({MERCHANT})}
+
+    @extend_schema(**schemas.CANCEL_OPERATION)
+    def post(self, request: Request, merchant_id: str, operation_id: str) -> HttpResponse:
+        """Drop an accepted operation; 200 with it, 409 once it may have been sent."""
+        validated(NothingInput, request.data)
+        found = access.operation(self.principal, operation_id)
+        claim = claim_from(
+            request._request,
+            self.principal,
+            key="",
+            route="cancel_operation",
+            subject=found.checkout_id,
+            path={"operation_id": operation_id},
+            body={},
+        )
+        answer = cancel_operation(operation_id=found.id, claim=claim, now=timezone.now())
+        return reply(answer, key="")
 
 
 class LookUpOperation(Endpoint):

@@ -23,6 +23,17 @@ def _key(*, required: bool) -> OpenApiParameter:
     )
 
 
+PREFER = OpenApiParameter(
+    name="Prefer",
+    type=str,
+    location=OpenApiParameter.HEADER,
+    description=(
+        "`respond-async` (RFC 7240): do not wait. The answer is a 202 with the operation in"
+        " `accepted`; a worker sends it, and while it is `accepted` it can be cancelled."
+    ),
+)
+
+
 def _query(name: str, description: str, kind: Any = str) -> OpenApiParameter:
     return OpenApiParameter(name=name, type=kind, description=description)
 
@@ -73,7 +84,7 @@ COMPLETE_CHECKOUT: dict[str, Any] = {
         " operation at `Location`. Only a 402 says that the payment was declined; to try another"
         " payment, use a new key."
     ),
-    "parameters": [_key(required=True)],
+    "parameters": [_key(required=True), PREFER],
     "request": CompleteInput,
     "responses": _answers(
         status_200="The order.",
@@ -134,6 +145,15 @@ READ_OPERATION: dict[str, Any] = {
     "summary": "Read an operation",
     "responses": _answers(status_200="The operation."),
 }
+CANCEL_OPERATION: dict[str, Any] = {
+    "operation_id": "cancelOperation",
+    "summary": "Take back an operation that has not been sent yet",
+    "request": NothingInput,
+    "responses": _answers(
+        status_200="The operation, cancelled.",
+        status_409="`invalid_transition`: it may have been sent, or has ended.",
+    ),
+}
 LOOK_UP_OPERATION: dict[str, Any] = {
     "operation_id": "lookUpOperation",
     "summary": "Ask the provider now what became of an operation; never sends",
@@ -150,6 +170,13 @@ LIST_MUTATIONS: dict[str, Any] = {
         *_PAGE,
     ],
     "responses": _answers(status_200="A page of mutations."),
+}
+RECEIVE_PROVIDER_EVENT: dict[str, Any] = {
+    "operation_id": "receiveProviderEvent",
+    "summary": "Take a payment provider's signed event; each event id takes effect once",
+    "request": OBJECT,
+    "responses": {200: OpenApiResponse(OBJECT, description="It was kept, and took effect.")},
+    "auth": [],
 }
 READ_KEY: dict[str, Any] = {
     "operation_id": "readIdempotencyKey",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path, register_converter
 
-from orders.api import checkouts, idempotency_keys, mutations, operations, orders
+from orders.api import checkouts, idempotency_keys, mutations, operations, orders, provider_events
 
 
 class _Text:
@@ -55,11 +55,16 @@ urlpatterns = [
     path("checkout/<checkout:checkout_id>", checkouts.ReadCheckout.as_view()),
     path("checkout/<checkout:checkout_id>/complete", checkouts.CompleteCheckout.as_view()),
     path("checkout/<checkout:checkout_id>/cancel", checkouts.CancelCheckout.as_view()),
+    path(
+        "handlers/<slug:handler>/<merchant:merchant_id>/events",
+        provider_events.ReceiveProviderEvent.as_view(),
+    ),
     path(f"{M}/orders", orders.ListOrders.as_view()),
     path(f"{M}/orders/<order:order_id>", orders.ReadOrder.as_view()),
     path(f"{M}/mutations", mutations.ListMutations.as_view()),
     path(f"{M}/operations", operations.ListOperations.as_view()),
     path(f"{M}/operations/<operation:operation_id>", operations.ReadOperation.as_view()),
+    path(f"{M}/operations/<operation:operation_id>/cancel", operations.CancelOperation.as_view()),
     path(f"{M}/operations/<operation:operation_id>/look-up", operations.LookUpOperation.as_view()),
     path(f"{M}/idempotency-keys/<path:key>", idempotency_keys.ReadIdempotencyKey.as_view()),
 ]

@@ -6,6 +6,7 @@ the provider knows. It opens no transaction, touches no model and never sends tw
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -72,6 +73,27 @@ class Sighting:
     submitted_at: datetime
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notice:
+    """A provider's event, its signature verified, in Sarvex's words.
+
+    `outcome` is what the event says of a charge, or None when it is about something else;
+    `operation_id` is the one that the charge was sent with. `evidence` is allow-listed.
+    """
+
+    event_id: str
+    type: str
+    reference: str
+    operation_id: str
+    outcome: Outcome | None
+    evidence: dict[str, Any]
+    body_sha256: str
+
+
+class ForgedEvent(Exception):
+    """Nobody who knows the merchant's secret signed this event, or it was signed too long ago."""
+
+
 class Handler(Protocol):
     """An adapter to one provider, with one merchant's credentials."""
 
@@ -89,6 +111,10 @@ class Handler(Protocol):
         `NOT_SENT` means that the provider shows no trace of it, which proves something only
         once the request can no longer arrive. `UNKNOWN` means that it cannot say now.
         """
+        ...
+
+    def read_event(self, raw: bytes, headers: Mapping[str, str], *, now: datetime) -> Notice:
+        """Verify an event over its raw bytes, and read it. Raises `ForgedEvent`."""
         ...
 
 

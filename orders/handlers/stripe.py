@@ -8,9 +8,10 @@ class for a refused connection and for an answer that was lost.
 from __future__ import annotations
 
 import ssl
-from collections.abc import Callable, Iterator
-from datetime import timedelta
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime, timedelta
 from functools import lru_cache
+from hashlib import sha256
 from typing import Any
 
 import stripe
@@ -18,13 +19,14 @@ import structlog
 import urllib3
 from django.conf import settings
 
-from orders.handlers.base import ChargeOrder, Outcome, Result, Sighting
+from orders.handlers.base import ChargeOrder, ForgedEvent, Notice, Outcome, Result, Sighting
 from orders.models import Merchant
 from orders.models.secrets import SecretUnreadable
 
 log = structlog.get_logger(__name__)
 
 CONNECT_TIMEOUT = 2.0  # seconds; a connection that takes longer is as good as refused
+TOLERANCE = 300  # seconds between a signature's time and ours: Stripe's own default
 # Stripe's clock and ours may differ by this much when the list is searched by time.
 CLOCK_SLACK = timedelta(minutes=5)
 # Failures after which requests is certain that no byte of the request was sent.
@@ -107,6 +109,25 @@ class StripeHandler:
             )
         return _outcome_of_intent(intent.to_dict())
 
+    def read_event(self, raw: bytes, headers: Mapping[str, str], *, now: datetime) -> Notice:
+        """Verify `Stripe-Signature` over the raw bytes, five minutes around now, and read it."""
+        signature = headers.get("Stripe-Signature", "")
+        try:
+            secret = self._merchant.stripe_webhook_secret
+        except SecretUnreadable as error:
+            log.exception("stripe_webhook_secret_unreadable", merchant=self._merchant.id)
+            raise ForgedEvent("The merchant's signing secret cannot be read.") from error
+        if not secret:
+            raise ForgedEvent("The merchant has no signing secret for events.")
+        _refuse_from_the_future(signature, now=now)
+        try:
+            event = stripe.Webhook.construct_event(
+                raw, signature, secret, tolerance=TOLERANCE
+            ).to_dict()
+        except (ValueError, stripe.SignatureVerificationError) as error:
+            raise ForgedEvent("The signature does not fit the body, or is too old.") from error
+        return _notice(event, raw)
+
     def _find(self, sighting: Sighting) -> stripe.PaymentIntent | None:
         intents = self._stripe.v1.payment_intents
         if sighting.reference:
@@ -126,6 +147,34 @@ class StripeHandler:
             if _metadata(intent).get("sarvex_operation") == sighting.operation_id
         )
         return next(mine, None)
+
+
+def _refuse_from_the_future(signature: str, *, now: datetime) -> None:
+    """The SDK refuses old signatures only; one from the future would stay valid for longer."""
+    signed_at = dict(part.partition("=")[::2] for part in signature.split(",")).get("t", "")
+    if not signed_at.isdigit() or int(signed_at) > now.timestamp() + TOLERANCE:
+        raise ForgedEvent("The signature's time is missing, or lies in the future.")
+
+
+def _notice(event: dict[str, Any], raw: bytes) -> Notice:
+    about = _member(event.get("data"), "object")
+    is_charge = str(event.get("type", "")).startswith("payment_intent.")
+    metadata = _member(about, "metadata")
+    return Notice(
+        event_id=str(event.get("id") or ""),
+        type=str(event.get("type") or ""),
+        reference=str(about.get("id") or ""),
+        operation_id=str(metadata.get("sarvex_operation") or ""),
+        outcome=_outcome_of_intent(about) if is_charge else None,
+        evidence={
+            "created": event.get("created"),
+            "object": {name: about.get(name) for name in SHOWN},
+            "metadata": {
+                name: value for name, value in metadata.items() if name.startswith("sarvex_")
+            },
+        },
+        body_sha256=sha256(raw).hexdigest(),
+    )
 
 
 def _metadata(intent: stripe.PaymentIntent) -> dict[str, str]:

@@ -1,0 +1,1 @@
+"""What events of the outbox reach."""
