@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from django.conf import settings
-from django.db import transaction
+from django.db import InterfaceError, OperationalError, connection, transaction
 
 from audit.record import new_mutation_id, record
 from idempotency.answers import Answer, Claim
@@ -58,7 +58,7 @@ def complete_checkout(
     """
     for _ in range(MOST_ROUNDS):
         try:
-            begun = _accept(
+            begun = _accept_for_certain(
                 claim,
                 payment=payment,
                 expected_amount_total=expected_amount_total,
@@ -81,10 +81,32 @@ def complete_checkout(
     )
 
 
+def _accept_for_certain(claim: Claim, **said: Any) -> Operation | Standing:
+    """Accept, and where the answer to COMMIT was lost, read what was committed instead of guessing.
+
+    An intent that is found is ours to send, since nobody else knows of it; one that is not found
+    was not begun, or is found by the next equal request.
+    """
+    operation_id = new_operation_id()
+    try:
+        return _accept(claim, operation_id=operation_id, **said)
+    except (OperationalError, InterfaceError):
+        connection.close()
+        written = (
+            Operation.objects.select_related("checkout", "merchant", "record")
+            .filter(id=operation_id)
+            .first()
+        )
+        if written is None:
+            raise
+        return written
+
+
 @transaction.atomic(durable=True)
 def _accept(
     claim: Claim,
     *,
+    operation_id: str,
     payment: Payment,
     expected_amount_total: int | None,
     buyer: dict[str, Any] | None,
@@ -92,7 +114,6 @@ def _accept(
     now: datetime,
 ) -> Operation | Standing:
     """Write the intent down, to be sent at once or by a worker, or say how the key stands."""
-    operation_id = new_operation_id()
     standing = claim_key(claim, operation_id=operation_id, now=now)
     keys.refuse_other_meaning(claim, standing)
     if not keys.is_first(standing):

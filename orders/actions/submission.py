@@ -5,19 +5,25 @@ from __future__ import annotations
 from datetime import datetime
 
 import structlog
+from django.conf import settings
 from django.db import InterfaceError, OperationalError, connection, transaction
 from django.utils import timezone
 
 from idempotency.answers import Answer
 from orders import locks
 from orders.actions.settlement import settle, under_way
-from orders.handlers.base import ChargeOrder, Outcome, handler_key
+from orders.handlers.base import ChargeOrder, Outcome, Result, handler_key
 from orders.handlers.registry import handler_for
 from orders.models import CheckoutSession, Operation
 
 log = structlog.get_logger(__name__)
 
 SETTLE_TRIES = 3
+TOO_LATE = Outcome(
+    result=Result.NOT_SENT,
+    code="too_late",
+    message="It took too long to come to sending it, so it was not sent.",
+)
 
 
 class SubmittedInsideTransaction(Exception):
@@ -34,8 +40,22 @@ def submit(operation: Operation, *, actor: str) -> Answer:
     if transaction.get_connection().in_atomic_block:
         raise SubmittedInsideTransaction(operation.id)
     connection.close()
-    outcome = handler_for(operation.handler, operation.merchant).charge(_charge_order(operation))
+    if _is_too_late(operation, now=timezone.now()):
+        outcome = TOO_LATE
+    else:
+        handler = handler_for(operation.handler, operation.merchant)
+        outcome = handler.charge(_charge_order(operation))
     return _settle_surely(operation, outcome, actor=actor)
+
+
+def _is_too_late(operation: Operation, *, now: datetime) -> bool:
+    """Whether sending now could still be under way when others may conclude that nobody sends.
+
+    A process that was frozen between its commit and its call must not send after the operation
+    has been looked up, not found and given up.
+    """
+    latest = settings.SARVEX_STALE_AFTER - settings.SARVEX_PROVIDER_TIMEOUT
+    return operation.submitted_at is None or now - operation.submitted_at >= latest
 
 
 def submit_accepted(operation_id: str, *, now: datetime) -> bool:
