@@ -57,7 +57,7 @@ fi
 say "installing the locked requirements ($lock); the first time takes a minute"
 rm -f .venv/installed-*
 # Exactly these versions and files, nothing compiled here, no other source of surprises.
-.venv/bin/python -m pip install --quiet --disable-pip-version-check --no-input --require-hashes \
+.venv/bin/python -m pip install -qq --disable-pip-version-check --no-input --require-hashes \
     --only-binary=:all: -r "$lock" || refuse "installing $lock failed: see pip's lines above; try again with the same command"
 wanted >"$stamp.draft"
 mv "$stamp.draft" "$stamp"
