@@ -28,5 +28,5 @@ def publish(events: Iterable[OutboxEvent]) -> None:
     """
     if not transaction.get_connection().in_atomic_block:
         raise PublishedOutsideTransaction("open the transaction of the fact first")
-    OutboxEvent.objects.bulk_create(events)
-    transaction.on_commit(nudge_later)
+    if OutboxEvent.objects.bulk_create(events):
+        transaction.on_commit(nudge_later)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from datetime import datetime
 
-import orjson
 from django.conf import settings
 from django.db import transaction
 
 from audit.record import record
 from idempotency.answers import Answer, Claim
 from idempotency.claims import answer_key
+from idempotency.outbox import publish
 from orders import locks, trail
+from orders.actions.settlement import EFFECTS
+from orders.answers import done
 from orders.documents import operation_document
 from orders.errors import Refusal
 from orders.models import Operation
@@ -54,10 +56,8 @@ def cancel_operation(*, operation_id: str, claim: Claim, now: datetime) -> Answe
 @transaction.atomic(durable=True)
 def _cancel(operation_id: str, claim: Claim, *, now: datetime) -> Answer:
     operation = locks.operation(operation_id)
-    headers = {"Content-Type": "application/json"}
     if operation.status == Operation.Status.CANCELLED:
-        body = orjson.dumps(operation_document(operation))
-        return Answer(status=200, body=body, headers=headers)
+        return done(operation_document(operation))
     if operation.status != Operation.Status.ACCEPTED:
         raise AlreadySent(
             "Only an operation that has not been sent can be cancelled.",
@@ -66,15 +66,12 @@ def _cancel(operation_id: str, claim: Claim, *, now: datetime) -> Answer:
     operation.cancel()
     operation.settled_at = now
     operation.save(update_fields=["status", "settled_at"])
-    if operation.type == Operation.Type.CHARGE:
-        operation.checkout.reopen()
-        operation.checkout.save(update_fields=["status"])
+    publish(EFFECTS[operation.type].undo(operation, now=now))
     told = {"cancelled_by": claim.actor}
     record([trail.completed(operation, response=told)])
-    answer = Answer(status=200, body=orjson.dumps(operation_document(operation)), headers=headers)
     return answer_key(
         operation.record_id,
-        answer,
+        done(operation_document(operation)),
         result_id="",
         now=now,
         window=settings.SARVEX_REPLAY_WINDOW,

@@ -15,8 +15,8 @@ from idempotency.claims import Standing, claim_key, take_again
 from idempotency.outbox import publish
 from orders import announcements, locks, trail
 from orders.actions import keys, submission
-from orders.actions.settlement import under_way
 from orders.actions.standing import stand
+from orders.answers import under_way
 from orders.checkout_rules import BROKEN_BY, PASSED, refuse_other_amount, refuse_unless_open
 from orders.errors import NotFound, Refusal
 from orders.models import Operation

@@ -12,7 +12,8 @@ from django.utils import timezone
 
 from idempotency.answers import Answer
 from orders import locks
-from orders.actions.settlement import answer_of, next_look, settle, settle_locked
+from orders.actions.settlement import next_look, settle, settle_locked
+from orders.answers import answer_of
 from orders.handlers.base import Outcome, Result, Sighting
 from orders.handlers.registry import handler_for
 from orders.models import Merchant, Operation

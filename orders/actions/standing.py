@@ -11,7 +11,7 @@ from idempotency.answers import Answer, Claim
 from idempotency.claims import Standing, State
 from idempotency.waiting import wait_for_owner
 from orders.actions import keys, reconcile
-from orders.actions.settlement import answer_of
+from orders.answers import answer_of
 from orders.models import Operation
 
 

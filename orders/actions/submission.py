@@ -11,7 +11,8 @@ from django.utils import timezone
 
 from idempotency.answers import Answer
 from orders import locks
-from orders.actions.settlement import settle, under_way
+from orders.actions.settlement import settle
+from orders.answers import under_way
 from orders.handlers.base import ChargeOrder, Outcome, Result, handler_key
 from orders.handlers.registry import handler_for
 from orders.models import CheckoutSession, Operation

@@ -1,0 +1,1 @@
+"""What follows from an operation's end, for each type of operation."""
