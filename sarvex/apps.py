@@ -13,5 +13,6 @@ class SarvexConfig(AppConfig):
     name = "sarvex"
 
     def ready(self) -> None:
-        """Register the system checks."""
+        """Register the system checks, and the Celery app that nudges are sent through."""
         import_module("sarvex.checks")
+        import_module("sarvex.celery")
