@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 from django.db import connection
+from django.test.utils import setup_databases, teardown_databases
 from orders.sandbox.client import SandboxControl
 from pytest_django.plugin import DjangoDbBlocker
 
@@ -22,10 +23,17 @@ from tests.shop import Shop, open_shop
 
 
 @pytest.fixture(scope="session", autouse=True)
-def database(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[str]:
-    """Open the test database for real commits, and name it."""
+def database(
+    django_test_environment: None,
+    django_db_modify_db_settings: None,
+    django_db_blocker: DjangoDbBlocker,
+) -> Iterator[str]:
+    """Make the test database, open it for real commits, and name it."""
     with django_db_blocker.unblock():
+        made = setup_databases(verbosity=0, interactive=False)
         yield str(connection.settings_dict["NAME"])
+        connection.close()
+        teardown_databases(made, verbosity=0)
 
 
 @pytest.fixture(scope="session")
