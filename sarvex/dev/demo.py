@@ -38,14 +38,11 @@ def path_in(home: Path) -> Path:
     return home / "demo.json"
 
 
-def seeded(home: Path, database_url: str, supervisor: Supervisor) -> Demo:
-    """Return the demonstration of this database, seeding it when it is not there yet.
+def prepared(home: Path, database_url: str) -> Demo:
+    """Return the demonstration of this database; its secrets are made up when there is none yet.
 
-    Passwords are written down before they are used, so that a seeding which was interrupted
-    goes on where it was.
-
-    Raises:
-        Refused: a command refused; the line has its reason.
+    They are written down before they are used, so that a seeding which was interrupted goes on
+    where it was.
     """
     name = hashlib.sha256(database_url.encode()).hexdigest()[:16]
     demo = _read(home)
@@ -57,26 +54,34 @@ def seeded(home: Path, database_url: str, supervisor: Supervisor) -> Demo:
             passwords={person: secrets.token_urlsafe(9) for person in (*MEMBERS, *STAFF)},
         )
         _write(home, demo)
+    return demo
+
+
+def seed(demo: Demo, home: Path, supervisor: Supervisor) -> None:
+    """Have the demonstration's merchant and people in the database.
+
+    Raises:
+        Refused: a command refused; the line has its reason.
+    """
     if not demo.complete:
         demo.api_keys = _merchant_keys(demo, supervisor)
         _write(home, demo)
         _make_people(demo, supervisor)
         demo.complete = True
         _write(home, demo)
-    return demo
 
 
 def tell(demo: Demo, address: str) -> None:
     """Print the addresses, sign-ins and keys; secrets of this machine's own demonstration."""
     show(f"""
-  API             {address}   (its description: {address}/docs)
-  order pages     {address}/orders/   back office: {address}/admin/""")
-    for person, role in MEMBERS.items():
-        show(f"    order pages   {person:14} {demo.passwords[person]}   ({role} of {MERCHANT})")
+  API            {address}   described at {address}/docs
+  back office    {address}/admin/""")
     for person, group in STAFF.items():
-        show(f"    back office   {person:14} {demo.passwords[person]}   ({group})")
+        show(f"    staff        {person:14} {demo.passwords[person]}   ({group})")
+    for person, role in MEMBERS.items():
+        show(f"    member       {person:14} {demo.passwords[person]}   ({role} of {MERCHANT})")
     for role in ROLES:
-        show(f"    API key       {role:14} {demo.api_keys[role]}")
+        show(f"    API key      {role:14} {demo.api_keys[role]}")
     show("")
 
 

@@ -133,6 +133,11 @@ class Stack:
         commands = commands_of(self.procfile, self.environment)
         if not self.wants_sandbox:
             commands.pop("sandbox", None)
+        elif self.wants_demo and "sandbox" in commands:
+            made = demo.prepared(self.home, self._database())
+            events = f"{self.address}/handlers/stripe/{demo.MERCHANT}/events"
+            commands["sandbox"] += ["--webhook-url", events]
+            commands["sandbox"] += ["--webhook-secret", made.stripe_webhook_secret]
         say(f"starting {', '.join(commands)}")
         self.supervisor.start(commands)
         if "sandbox" in commands:
@@ -143,10 +148,9 @@ class Stack:
         """Seed the demonstration, send the fifty requests and show what came of them."""
         if not self.wants_demo:
             return
-        known = demo.path_in(self.home).exists()
-        say("the demo merchant is there" if known else "seeding the demo merchant")
-        database = "embedded" if self.wants_database else self.environment["DATABASE_URL"]
-        made = demo.seeded(self.home, database, self.supervisor)
+        made = demo.prepared(self.home, self._database())
+        say("the demo merchant is there" if made.complete else "seeding the demo merchant")
+        demo.seed(made, self.home, self.supervisor)
         if self.ending.is_set():
             return
         if not self.wants_sandbox:
@@ -156,6 +160,10 @@ class Stack:
             if code != 0 and not self.ending.is_set():
                 raise Refused("the demonstration failed: see the lines above")
         demo.tell(made, self.address)
+
+    def _database(self) -> str:
+        """What names the database whatever its port is today."""
+        return "embedded" if self.wants_database else self.environment["DATABASE_URL"]
 
     def _serve(self) -> None:
         """Say ready, then keep everything running until told to end."""
