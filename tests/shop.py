@@ -11,6 +11,7 @@ from typing import Any
 
 import requests
 from django.test import Client
+from requests.structures import CaseInsensitiveDict
 
 from orders.actions.merchants import create_api_key, create_merchant
 
@@ -23,7 +24,7 @@ class Reply:
     """An answer, whether it came in process or over a socket."""
 
     status: int
-    headers: dict[str, str]
+    headers: CaseInsensitiveDict[str]
     content: bytes
 
     def json(self) -> Any:
@@ -80,10 +81,10 @@ class Shop:
             answer = requests.request(
                 method, self.url + path, data=content, headers=sent, timeout=60
             )
-            return Reply(answer.status_code, dict(answer.headers), answer.content)
+            return Reply(answer.status_code, answer.headers, answer.content)
         client = Client(raise_request_exception=False)
         told = client.generic(method, path, content, content_type=content_type, headers=sent)
-        return Reply(told.status_code, dict(told.headers), told.content)
+        return Reply(told.status_code, CaseInsensitiveDict(told.headers), told.content)
 
     def get(self, path: str, *, role: str = "merchant") -> Reply:
         """Read something; `{m}` in the path is the merchant."""
