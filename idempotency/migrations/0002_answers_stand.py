@@ -21,6 +21,7 @@ BEGIN
         (NEW.state, NEW.answer_status, NEW.answered_at, NEW.expires_at, NEW.result_id)
         IS DISTINCT FROM
         (OLD.state, OLD.answer_status, OLD.answered_at, OLD.expires_at, OLD.result_id)
+        OR NEW.answer_headers IS DISTINCT FROM OLD.answer_headers
         OR (NEW.answer_body IS DISTINCT FROM OLD.answer_body
             AND NOT (NEW.answer_body IS NULL AND OLD.expires_at < now()))
     ) THEN
