@@ -8,11 +8,10 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
 from typing import Any, Generic, Protocol, TypeVar
 
-import orjson
-
+from .encoding import encoded
 from .errors import no_such
-from .identifiers import new_id
 from .idempotency import Keys
+from .identifiers import new_id
 from .records import Charge, Dispute, Event, PaymentIntent, Record, Refund
 from .rendering import Document, render
 
@@ -50,15 +49,15 @@ class Shelf(Generic[T]):
         self._places[item.id] = len(self.items)
         self.items.append(item)
 
-    def get(self, id: str) -> T | None:
-        place = self._places.get(id)
+    def get(self, object_id: str) -> T | None:
+        place = self._places.get(object_id)
         return None if place is None else self.items[place]
 
-    def place(self, id: str) -> int | None:
-        return self._places.get(id)
+    def place(self, object_id: str) -> int | None:
+        return self._places.get(object_id)
 
     def between(self, least: int, most: int) -> range:
-        """Return the places that may hold what was created from `least` to `most`, both included."""
+        """Return the places that may hold what was created from `least` to `most`."""
         if not self._in_order:
             return range(len(self.items))
         first = bisect_left(self.items, least, key=lambda item: item.created)
@@ -116,7 +115,7 @@ class Account:
         shelf.put(record)
 
     def emit(
-        self, type: str, record: Record, *, request: str | None = None, key: str | None = None
+        self, kind: str, record: Record, *, request: str | None = None, key: str | None = None
     ) -> None:
         """Record that something happened, with the object as it stands at this moment."""
         now = self.clock.now()
@@ -129,23 +128,27 @@ class Account:
             "livemode": False,
             "pending_webhooks": 1,
             "request": {"id": request, "idempotency_key": key},
-            "type": type,
+            "type": kind,
         }
-        self.happened.append(Event(event["id"], now, type, orjson.dumps(event)))
-        self.events.put(self.happened[-1])
+        self.happened.append(Event(event["id"], now, kind, encoded(event)))
+        self.put_event(self.happened[-1])
+
+    def put_event(self, event: Event) -> None:
+        """Keep an event, and forget the oldest when there are too many."""
+        self.events.put(event)
         if len(self.events) > EVENTS_KEPT + EVENTS_KEPT // 10:
             self.events.forget_oldest(EVENTS_KEPT)
 
-    def intent(self, id: str, *, param: str = "intent") -> PaymentIntent:
-        found = self.intents.get(id)
+    def intent(self, object_id: str, *, param: str = "intent") -> PaymentIntent:
+        found = self.intents.get(object_id)
         if found is None:
-            raise no_such("payment_intent", id, param=param)
+            raise no_such("payment_intent", object_id, param=param)
         return found
 
-    def charge(self, id: str, *, param: str = "charge") -> Charge:
-        found = self.charges.get(id)
+    def charge(self, object_id: str, *, param: str = "charge") -> Charge:
+        found = self.charges.get(object_id)
         if found is None:
-            raise no_such("charge", id, param=param)
+            raise no_such("charge", object_id, param=param)
         return found
 
     def count(self, what: str, by: int = 1) -> None:

@@ -23,5 +23,5 @@ class Call:
     def save(self, record: Record) -> None:
         self.account.save(record)
 
-    def emit(self, type: str, record: Record) -> None:
-        self.account.emit(type, record, request=self.request_id, key=self.key)
+    def emit(self, kind: str, record: Record) -> None:
+        self.account.emit(kind, record, request=self.request_id, key=self.key)

@@ -84,9 +84,9 @@ class SandboxControl:
         """List the faults that are set, with how many requests each has met."""
         return list(self.call("GET", "faults")["data"])
 
-    def clear_faults(self, id: str | None = None) -> None:
+    def clear_faults(self, object_id: str | None = None) -> None:
         """Forget one fault, or all."""
-        self.call("DELETE", f"faults/{id}" if id else "faults")
+        self.call("DELETE", f"faults/{object_id}" if object_id else "faults")
 
     def gate(
         self, name: str, *, when: str = "before", times: int | None = None, **match: Any
@@ -152,16 +152,16 @@ class SandboxControl:
         body = {"payment_intent": payment_intent, "reason": reason, "amount": amount}
         return dict(self.call("POST", "disputes", {**body, "account": account}))
 
-    def move_dispute(self, id: str, status: str) -> dict[str, Any]:
+    def move_dispute(self, object_id: str, status: str) -> dict[str, Any]:
         """Give a dispute another status: won, lost, under_review, warning_closed …"""
-        return dict(self.call("POST", f"disputes/{id}", {"status": status}))
+        return dict(self.call("POST", f"disputes/{object_id}", {"status": status}))
 
     def end_refund(
-        self, id: str, status: str, *, failure_reason: str | None = None
+        self, object_id: str, status: str, *, failure_reason: str | None = None
     ) -> dict[str, Any]:
         """Let a refund become pending, succeeded, failed or canceled."""
         body = {"status": status, "failure_reason": failure_reason}
-        return dict(self.call("POST", f"refunds/{id}", body))
+        return dict(self.call("POST", f"refunds/{object_id}", body))
 
     def dashboard_refund(
         self, payment_intent: str, amount: int | None = None, *, account: str | None = None
@@ -185,9 +185,9 @@ class SandboxControl:
         body = {"url": url, "secret": secret, "account": account, "events": events}
         return str(self.call("POST", "webhooks", body)["id"])
 
-    def remove_webhooks(self, id: str | None = None) -> None:
+    def remove_webhooks(self, object_id: str | None = None) -> None:
         """Forget one endpoint, or all."""
-        self.call("DELETE", f"webhooks/{id}" if id else "webhooks")
+        self.call("DELETE", f"webhooks/{object_id}" if object_id else "webhooks")
 
     def webhooks(self, *, settled_within: float | None = None) -> dict[str, Any]:
         """Tell endpoints and deliveries, after waiting until nothing is on its way."""

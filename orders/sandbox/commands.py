@@ -26,14 +26,14 @@ class Command:
     body: dict[str, Any]
     query: dict[str, str]
 
-    def account_with(self, shelf: str, id: str) -> Account:
+    def account_with(self, shelf: str, object_id: str) -> Account:
         """Return the account that has the object, which the body may name.
 
         Raises: Wrong when nobody has it.
         """
         account = self.world.accounts.with_object(
-            lambda one: getattr(one, shelf).get(id), self.body.get("account")
+            lambda one: getattr(one, shelf).get(object_id), self.body.get("account")
         )
         if account is None:
-            raise Wrong(f"nobody has {id}", absent=True)
+            raise Wrong(f"nobody has {object_id}", absent=True)
         return account

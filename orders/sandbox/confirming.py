@@ -1,4 +1,4 @@
-"""Where a payment intent meets its card: charged, authorised, declined, or asked to prove itself."""
+"""Where a payment intent meets its card: charged, authorised, declined, or asked for more."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def _declined(call: Call, intent: PaymentIntent, card: Card) -> Refused:
     refused = Refused(
         402,
         decline.message,
-        type="card_error",
+        kind="card_error",
         code=decline.code,
         decline_code=decline.decline_code,
         param=decline.param,
@@ -159,7 +159,7 @@ def _declined(call: Call, intent: PaymentIntent, card: Card) -> Refused:
 
 
 def fail(call: Call, intent: PaymentIntent, card: Card, refused: Refused) -> None:
-    """Put the intent back where another card may pay it, and tell why in the error and the intent."""
+    """Put the intent back where another card may pay it; error and intent tell why."""
     method = payment_method(intent.payment_method or "", card, call.now)
     intent.status = "requires_payment_method"
     intent.next_action = None
@@ -178,7 +178,7 @@ def _ask_for_action(call: Call, intent: PaymentIntent, card: Card) -> None:
         refused = Refused(
             402,
             "The card must be authenticated by its holder.",
-            type="card_error",
+            kind="card_error",
             code="authentication_required",
             decline_code="authentication_required" if off_session else "authentication_not_handled",
             began=True,

@@ -27,20 +27,24 @@ async def serve(world: World, request: web.BaseRequest) -> web.Response:
     if not _from_here(request.remote):
         return _json(403, {"error": "the control path answers this machine only"})
     parts = [part for part in request.path.split("/")[2:] if part]
-    handler, id = _find(request.method, parts)
+    handler, object_id = _find(request.method, parts)
     if handler is None:
         return _json(404, {"error": f"no {request.method} {request.path}"})
     try:
-        raw = await request.read()
-        body = orjson.loads(raw) if raw else {}
-        if not isinstance(body, dict):
-            raise Wrong("the body is a JSON object")
-        command = Command(world, id, body, dict(request.rel_url.query))
+        body = _body(await request.read())
+        command = Command(world, object_id, body, dict(request.rel_url.query))
         return _json(200, await handler(command))
     except Wrong as wrong:
         return _json(404 if wrong.absent else 400, {"error": str(wrong)})
-    except (TypeError, ValueError) as error:
-        return _json(400, {"error": str(error)})
+    except (KeyError, TypeError, ValueError) as error:
+        return _json(400, {"error": f"{type(error).__name__}: {error}"})
+
+
+def _body(raw: bytes) -> dict[str, Any]:
+    body = orjson.loads(raw) if raw else {}
+    if not isinstance(body, dict):
+        raise Wrong("the body is a JSON object")
+    return body
 
 
 def _find(method: str, parts: list[str]) -> tuple[Handler | None, str]:

@@ -27,16 +27,16 @@ def _outside_call(account: Account) -> Call:
 
 def _charge(command: Command) -> tuple[Account, Charge]:
     """Return the charge that the body names, or its payment intent's."""
-    id = command.body.get("charge")
-    if id is None:
+    object_id = command.body.get("charge")
+    if object_id is None:
         intent_id = str(command.body.get("payment_intent"))
         account = command.account_with("intents", intent_id)
-        id = account.intent(intent_id).latest_charge
+        object_id = account.intent(intent_id).latest_charge
     else:
-        account = command.account_with("charges", str(id))
-    if id is None:
+        account = command.account_with("charges", str(object_id))
+    if object_id is None:
         raise Wrong("this payment intent has no charge")
-    return account, account.charge(str(id))
+    return account, account.charge(str(object_id))
 
 
 async def open_dispute(command: Command) -> Any:
@@ -144,7 +144,7 @@ def _fail_authentication(call: Call, intent: PaymentIntent) -> None:
     refused = Refused(
         402,
         "The holder of the card could not be authenticated.",
-        type="card_error",
+        kind="card_error",
         code="payment_intent_authentication_failure",
     )
     fail(call, intent, card_named(intent.card or "") or CARDS["pm_card_visa"], refused)

@@ -70,9 +70,9 @@ async def forget_held(command: Command) -> Any:
 
 async def resend(command: Command) -> Any:
     """Send an `event` again, `times` times, at once if `parallel`; tell what came of each."""
-    id = str(command.body.get("event"))
-    account = command.account_with("events", id)
-    event = account.events.get(id)
+    object_id = str(command.body.get("event"))
+    account = command.account_with("events", object_id)
+    event = account.events.get(object_id)
     assert event is not None
     webhooks = command.world.webhooks
     wanting = [one for one in webhooks.endpoints if one.wants(account.key, event.type)]
@@ -119,17 +119,17 @@ def _endpoint_of(command: Command) -> Endpoint:
     raise Wrong("no endpoint is registered for this account: give url and secret")
 
 
-def _invented(type: str, object: Any) -> dict[str, Any]:
+def _invented(kind: str, what: Any) -> dict[str, Any]:
     return {
         "id": new_id("evt"),
         "object": "event",
         "api_version": API_VERSION,
         "created": 0,
-        "data": {"object": object or {}},
+        "data": {"object": what or {}},
         "livemode": False,
         "pending_webhooks": 1,
         "request": {"id": None, "idempotency_key": None},
-        "type": type,
+        "type": kind,
     }
 
 

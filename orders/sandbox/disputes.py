@@ -9,7 +9,8 @@ from .errors import no_such
 from .forms import only, string
 from .identifiers import new_id
 from .records import Charge, Dispute
-from .rendering import Document, dispute as shown
+from .rendering import Document
+from .rendering import dispute as shown
 
 CLOSED = ("won", "lost", "warning_closed")
 STATUSES = ("needs_response", "under_review", "warning_needs_response", "warning_under_review",
@@ -49,12 +50,12 @@ def move(account: Account, dispute: Dispute, status: str) -> None:
         account.emit("charge.dispute.funds_reinstated", dispute)
 
 
-def retrieve(call: Call, id: str) -> Document:
+def retrieve(call: Call, object_id: str) -> Document:
     """Return one dispute."""
     only(call.form, ("expand",))
-    found = call.account.disputes.get(id)
+    found = call.account.disputes.get(object_id)
     if found is None:
-        raise no_such("dispute", id, param="dispute")
+        raise no_such("dispute", object_id, param="dispute")
     return shown(found)
 
 

@@ -23,7 +23,7 @@ class Refused(Exception):
         status: int,
         message: str,
         *,
-        type: str = INVALID,
+        kind: str = INVALID,
         code: str | None = None,
         param: str | None = None,
         began: bool = False,
@@ -32,7 +32,7 @@ class Refused(Exception):
         super().__init__(message)
         self.status = status
         self.began = began
-        self.error: dict[str, Any] = {"message": message, "type": type}
+        self.error: dict[str, Any] = {"message": message, "type": kind}
         if code is not None:
             self.error["code"] = code
             self.error["doc_url"] = f"https://docs.stripe.com/error-codes#{code.replace('_', '-')}"
@@ -51,16 +51,16 @@ def cannot(message: str, *, code: str | None = None, param: str | None = None) -
     return Refused(400, message, code=code, param=param, began=True)
 
 
-def no_such(kind: str, id: str, *, param: str, status: int = 404) -> Refused:
+def no_such(kind: str, object_id: str, *, param: str, status: int = 404) -> Refused:
     """Refuse an id that this account does not have, whoever else may have it."""
     return Refused(
-        status, f"No such {kind}: '{id}'", code="resource_missing", param=param, began=True
+        status, f"No such {kind}: '{object_id}'", code="resource_missing", param=param, began=True
     )
 
 
 def server_error() -> Refused:
     """Return what Stripe answers when it broke in the middle; kept like any begun result."""
-    return Refused(500, "Something went wrong on the sandbox's side.", type="api_error", began=True)
+    return Refused(500, "Something went wrong on the sandbox's side.", kind="api_error", began=True)
 
 
 def key_in_use(key: str | None) -> Refused:
@@ -68,7 +68,7 @@ def key_in_use(key: str | None) -> Refused:
     return Refused(
         409,
         f"Another request with the idempotency key {key!r} is still in progress; try later.",
-        type="idempotency_error",
+        kind="idempotency_error",
         code="idempotency_key_in_use",
     )
 
@@ -78,7 +78,7 @@ def key_reused(key: str) -> Refused:
     return Refused(
         400,
         f"The idempotency key {key!r} was first used with other parameters or another endpoint.",
-        type="idempotency_error",
+        kind="idempotency_error",
     )
 
 

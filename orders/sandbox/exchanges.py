@@ -8,13 +8,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-import orjson
-
 from .accounts import Account
 from .arrivals import Arrival
 from .calls import Call
+from .encoding import encoded
 from .errors import Refused, key_in_use, rate_limited, server_error
-from .expansion import expand
+from .expansion import check, expand
 from .faults import HANG_MS, Fault
 from .idempotency import fingerprint
 from .records import Kept
@@ -125,11 +124,14 @@ class Exchange:
             arrival.idempotency_key,
             any(fault.action == "wrong_amount" for fault in self.faults),
         )
+        expanded = "expand" in arrival.params
         try:
+            if expanded:
+                check(arrival.params)
             document = self.endpoint(call)
-            if "expand" in arrival.params:
+            if expanded:
                 expand(self.account, arrival.params, document)
-            return Reply(200, orjson.dumps(document))
+            return Reply(200, encoded(document))
         except Refused as refused:
             return refusal(refused)
         except Exception:
@@ -178,7 +180,7 @@ def spoiled(fault: Fault, reply: Reply | None) -> Reply:
         return Reply(fault.status, page, original=original, content_type=HTML)
     if fault.body is not None:
         return Reply(fault.status, fault.body.encode(), original=original)
-    refused = Refused(fault.status, fault.message, type=fault.type, code=fault.code)
+    refused = Refused(fault.status, fault.message, kind=fault.type, code=fault.code)
     told = refusal(refused)
     told.original = original
     return told
@@ -187,4 +189,4 @@ def spoiled(fault: Fault, reply: Reply | None) -> Reply:
 def refusal(refused: Refused) -> Reply:
     """Return the error envelope."""
     body: dict[str, Any] = {"error": refused.error}
-    return Reply(refused.status, orjson.dumps(body), began=refused.began)
+    return Reply(refused.status, encoded(body), began=refused.began)

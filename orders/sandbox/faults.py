@@ -125,10 +125,10 @@ class Faults:
         self.set.append(fault)
         return fault
 
-    def clear(self, id: str | None = None) -> int:
+    def clear(self, object_id: str | None = None) -> int:
         """Forget one fault, or all; say how many."""
         before = len(self.set)
-        self.set = [fault for fault in self.set if id is not None and fault.id != id]
+        self.set = [fault for fault in self.set if object_id is not None and fault.id != object_id]
         return before - len(self.set)
 
 

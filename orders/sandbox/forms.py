@@ -14,6 +14,11 @@ Form = dict[str, Any]  # values are strings or further forms; a list is a form w
 METADATA_KEYS, METADATA_NAME, METADATA_VALUE = 50, 40, 500
 
 
+def names(*told: str) -> frozenset[str]:
+    """Return the words of these lines."""
+    return frozenset(" ".join(told).split())
+
+
 def parse(encoded: str) -> tuple[Form, tuple[tuple[str, str], ...]]:
     """Return the nested form, and its flat pairs in order of name."""
     pairs = []
@@ -100,7 +105,7 @@ def integer(form: Form, name: str, *, least: int | None = None) -> int | None:
     if value is None:
         return None
     text = value if isinstance(value, str) else ""
-    digits = text[1:] if text.startswith("-") else text
+    digits = text.removeprefix("-")
     if not (digits.isascii() and digits.isdigit() and len(digits) < 19):
         raise invalid(f"Invalid integer: {text}", param=name, code="parameter_invalid_integer")
     number = int(text)

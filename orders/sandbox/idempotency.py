@@ -39,6 +39,8 @@ class Keys:
         """
         if len(key) > LONGEST:
             raise invalid(f"Idempotency keys have {LONGEST} characters at most")
+        if not (key.isascii() and key.isprintable()):
+            raise invalid("Idempotency keys are made of visible ASCII characters")
         self.seen.add(key)
         self._forget(now - keep_for)
         kept = self.kept.get(key)
@@ -59,6 +61,10 @@ class Keys:
         """Keep the first result of a key."""
         self.kept[kept.key] = kept
         self.changed.append(kept)
+
+    def newer_than(self, before: int) -> list[Kept]:
+        """Return the results that were kept after a time."""
+        return [kept for kept in self.kept.values() if kept.created > before]
 
     def _forget(self, before: int) -> None:
         while self.kept:

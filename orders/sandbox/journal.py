@@ -15,6 +15,7 @@ from typing import Any, BinaryIO
 import orjson
 
 from .accounts import Account, Accounts
+from .idempotency import DAY
 from .records import Charge, Dispute, Event, Kept, PaymentIntent, Record, Refund
 
 # A journal longer than this is rewritten at start as the state that it leads to.
@@ -126,7 +127,7 @@ class Journal:
             for shelf in (account.intents, account.charges, account.refunds, account.disputes):
                 for record in shelf:
                     self._line(_told(account, [record], [], []))
-            for kept in account.keys.kept.values():
+            for kept in account.keys.newer_than(accounts.clock.now() - DAY):
                 self._line(_told(account, [], [kept], []))
             for event in account.events:
                 self._line(_told(account, [], [], [event]))
@@ -160,4 +161,4 @@ def _apply_to(account: Account, told: dict[str, Any]) -> None:
         account.keys.kept[kept.key] = kept
         account.keys.seen.add(kept.key)
     for given in told.get("events", ()):
-        account.events.put(Event(**{**given, "body": given["body"].encode()}))
+        account.put_event(Event(**{**given, "body": given["body"].encode()}))

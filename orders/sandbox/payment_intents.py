@@ -8,30 +8,46 @@ from . import confirming, lists
 from .calls import Call
 from .currencies import check_amount, check_currency
 from .errors import cannot, invalid
-from .forms import boolean, integer, many, metadata, missing, nested, one_of, only, required, string
+from .forms import (
+    boolean,
+    integer,
+    many,
+    metadata,
+    missing,
+    names,
+    nested,
+    one_of,
+    only,
+    required,
+    string,
+)
 from .identifiers import new_id, new_secret
 from .records import PaymentIntent
 from .rendering import Document, payment_intent
 
-_NAMES = (
-    "shipping description receipt_email customer statement_descriptor "
-    "statement_descriptor_suffix setup_future_usage transfer_group metadata expand"
+_ABOUT = (
+    "shipping description receipt_email customer statement_descriptor setup_future_usage metadata "
+    "statement_descriptor_suffix transfer_group expand"
 )
-_CONFIRM = (
-    "payment_method payment_method_data payment_method_options off_session return_url "
-    "error_on_requires_action use_stripe_sdk capture_method radar_options mandate mandate_data "
+_HOW = (
+    "payment_method payment_method_data payment_method_options off_session return_url mandate "
+    "error_on_requires_action use_stripe_sdk capture_method radar_options mandate_data "
     "confirmation_token"
 )
-CREATE = frozenset(
-    f"{_NAMES} {_CONFIRM} amount currency confirm confirmation_method payment_method_types "
-    "automatic_payment_methods application_fee_amount on_behalf_of transfer_data amount_details "
-    "payment_details payment_method_configuration excluded_payment_method_types "
-    "allowed_payment_method_types hooks customer_account".split()
+CREATE = names(
+    _ABOUT,
+    _HOW,
+    "amount currency confirm confirmation_method payment_method_types automatic_payment_methods "
+    "application_fee_amount on_behalf_of transfer_data amount_details payment_details hooks "
+    "payment_method_configuration excluded_payment_method_types allowed_payment_method_types "
+    "customer_account",
 )
-UPDATE = frozenset(
-    f"{_NAMES} amount currency payment_method payment_method_data payment_method_options "
-    "capture_method payment_method_types application_fee_amount transfer_data".split()
+UPDATE = names(
+    _ABOUT,
+    "amount currency payment_method payment_method_data payment_method_options capture_method "
+    "payment_method_types application_fee_amount transfer_data",
 )
+CONFIRM = names(_HOW, "shipping receipt_email setup_future_usage expand")
 LIST = lists.COMMON | {"customer", "customer_account"}
 CAPTURES = ("automatic", "automatic_async", "manual")
 SHIPPING = ("address", "carrier", "name", "phone", "tracking_number")
@@ -70,16 +86,16 @@ def _drafted(call: Call) -> PaymentIntent:
         raise missing("amount")
     currency = check_currency(required(form, "currency"))
     check_amount(amount, currency)
-    id = new_id("pi")
+    object_id = new_id("pi")
     types = many(form, "payment_method_types")
-    if any(type not in {"card", "link"} for type in types):
+    if any(kind not in {"card", "link"} for kind in types):
         raise invalid("The sandbox knows cards and link only.", param="payment_method_types")
     intent = PaymentIntent(
-        id=id,
+        id=object_id,
         created=call.now,
         amount=amount,
         currency=currency,
-        secret=new_secret(id),
+        secret=new_secret(object_id),
         payment_method_types=types or ["card"],
         automatic=None if types else _automatic(form),
     )
@@ -115,17 +131,17 @@ def _describe(call: Call, intent: PaymentIntent) -> None:
     intent.metadata = metadata(form, intent.metadata)
 
 
-def retrieve(call: Call, id: str) -> Document:
+def retrieve(call: Call, object_id: str) -> Document:
     """Return one payment intent."""
     only(call.form, ("expand", "client_secret"))
-    intent = call.account.intent(id)
+    intent = call.account.intent(object_id)
     return payment_intent(intent)
 
 
-def update(call: Call, id: str) -> Document:
+def update(call: Call, object_id: str) -> Document:
     """Change a payment intent; its money only before it is confirmed."""
     only(call.form, UPDATE)
-    intent = call.account.intent(id)
+    intent = call.account.intent(object_id)
     money = {"amount", "currency", "payment_method", "payment_method_data", "capture_method"}
     if money & call.form.keys() and intent.status not in CHANGEABLE:
         raise confirming.unexpected_state(intent, "updated", CHANGEABLE)
@@ -155,10 +171,10 @@ def list_all(call: Call) -> Document:
     )
 
 
-def confirm(call: Call, id: str) -> Document:
+def confirm(call: Call, object_id: str) -> Document:
     """Confirm a payment intent: the card is charged, or authorised."""
     only(call.form, CONFIRM)
-    intent = call.account.intent(id)
+    intent = call.account.intent(object_id)
     if intent.status not in CHANGEABLE:
         raise confirming.unexpected_state(intent, "confirmed", CHANGEABLE)
     confirming.check_parameters(call.form, intent, confirm=True)
@@ -174,6 +190,3 @@ def confirm(call: Call, id: str) -> Document:
         intent.amount += 100
     confirming.confirm_with(call, intent, card)
     return payment_intent(intent)
-
-
-CONFIRM = frozenset(f"{_CONFIRM} shipping receipt_email setup_future_usage expand".split())

@@ -13,12 +13,13 @@ from .errors import no_such
 from .forms import many, only, string
 from .identifiers import new_id
 from .records import Charge, Event, Refund
-from .rendering import Document, charge as shown, payment_method, transaction_id
+from .rendering import Document, payment_method, transaction_id
+from .rendering import charge as shown
 
 
-def retrieve_charge(call: Call, id: str) -> Document:
+def retrieve_charge(call: Call, object_id: str) -> Document:
     only(call.form, ("expand",))
-    return shown(call.account.charge(id))
+    return shown(call.account.charge(object_id))
 
 
 def list_charges(call: Call) -> Document:
@@ -40,11 +41,11 @@ def _event(event: Event) -> Document:
     return document
 
 
-def retrieve_event(call: Call, id: str) -> Document:
+def retrieve_event(call: Call, object_id: str) -> Document:
     only(call.form, ("expand",))
-    found = call.account.events.get(id)
+    found = call.account.events.get(object_id)
     if found is None:
-        raise no_such("event", id, param="id")
+        raise no_such("event", object_id, param="id")
     return _event(found)
 
 
@@ -61,34 +62,34 @@ def list_events(call: Call) -> Document:
     )
 
 
-def _matches(type: str, wanted: list[str]) -> bool:
-    return any(type == one or (one.endswith("*") and type.startswith(one[:-1])) for one in wanted)
+def _matches(kind: str, wanted: list[str]) -> bool:
+    return any(kind == one or (one.endswith("*") and kind.startswith(one[:-1])) for one in wanted)
 
 
-def retrieve_payment_method(call: Call, id: str) -> Document:
+def retrieve_payment_method(call: Call, object_id: str) -> Document:
     """Return a payment method that this account has used, or one of the test names anew."""
     only(call.form, ("expand",))
-    name = call.account.methods.get(id)
-    card = card_named(name or id)
+    name = call.account.methods.get(object_id)
+    card = card_named(name or object_id)
     if card is None:
-        raise no_such("PaymentMethod", id, param="payment_method")
-    return payment_method(id if name else new_id("pm"), card, call.now)
+        raise no_such("PaymentMethod", object_id, param="payment_method")
+    return payment_method(object_id if name else new_id("pm"), card, call.now)
 
 
-def retrieve_transaction(call: Call, id: str) -> Document:
+def retrieve_transaction(call: Call, object_id: str) -> Document:
     """Return the balance transaction of a charge or refund."""
     only(call.form, ("expand",))
-    tail = id.partition("_")[2]
+    tail = object_id.partition("_")[2]
     charge = call.account.charges.get(f"ch_{tail}")
     if charge is not None and charge.captured:
         return _transaction(charge, "charge", charge.amount_captured)
     refund = call.account.refunds.get(f"re_{tail}")
     if refund is not None:
         return _transaction(refund, "refund", -refund.amount)
-    raise no_such("balance transaction", id, param="id")
+    raise no_such("balance transaction", object_id, param="id")
 
 
-def _transaction(source: Charge | Refund, type: str, amount: int) -> dict[str, Any]:
+def _transaction(source: Charge | Refund, kind: str, amount: int) -> dict[str, Any]:
     return {
         "id": transaction_id(source.id),
         "object": "balance_transaction",
@@ -102,8 +103,8 @@ def _transaction(source: Charge | Refund, type: str, amount: int) -> dict[str, A
         "fee": 0,
         "fee_details": [],
         "net": amount,
-        "reporting_category": type,
+        "reporting_category": kind,
         "source": source.id,
         "status": "available",
-        "type": type,
+        "type": kind,
     }

@@ -8,14 +8,15 @@ from .calls import Call
 from .cards import CARDS, card_named
 from .currencies import check_divisible
 from .errors import Refused, cannot, missing_one, no_such
-from .forms import integer, metadata, one_of, only, string
+from .forms import integer, metadata, names, one_of, only, string
 from .identifiers import new_id
 from .records import Charge, Refund
-from .rendering import Document, refund as shown
+from .rendering import Document
+from .rendering import refund as shown
 
-CREATE = frozenset(
+CREATE = names(
     "payment_intent charge amount reason metadata currency customer origin instructions_email "
-    "refund_application_fee reverse_transfer expand".split()
+    "refund_application_fee reverse_transfer expand"
 )
 REASONS = ("duplicate", "fraudulent", "requested_by_customer")
 LOST = ("failed", "canceled")  # these refunds gave the money back to the merchant
@@ -106,7 +107,9 @@ def make(
 
 def recount(account: Account, charge: Charge) -> None:
     """Set what a charge says of its refunds; failed and canceled ones do not count."""
-    refunds = (account.refunds.get(id) for id in account.refunds_of.get(charge.id, []))
+    refunds = (
+        account.refunds.get(object_id) for object_id in account.refunds_of.get(charge.id, [])
+    )
     charge.amount_refunded = sum(one.amount for one in refunds if one and one.status not in LOST)
     charge.refunded = charge.amount_refunded == charge.amount_captured
     account.save(charge)
@@ -132,33 +135,33 @@ def end(account: Account, refund: Refund, status: str, failure_reason: str | Non
         account.emit("refund.failed", refund)
 
 
-def find(call: Call, id: str) -> Refund:
-    found = call.account.refunds.get(id)
+def find(call: Call, object_id: str) -> Refund:
+    found = call.account.refunds.get(object_id)
     if found is None:
-        raise no_such("refund", id, param="refund")
+        raise no_such("refund", object_id, param="refund")
     return found
 
 
-def retrieve(call: Call, id: str) -> Document:
+def retrieve(call: Call, object_id: str) -> Document:
     """Return one refund."""
     only(call.form, ("expand",))
-    return shown(find(call, id))
+    return shown(find(call, object_id))
 
 
-def update(call: Call, id: str) -> Document:
+def update(call: Call, object_id: str) -> Document:
     """Change a refund's metadata."""
     only(call.form, ("metadata", "expand"))
-    refund = find(call, id)
+    refund = find(call, object_id)
     refund.metadata = metadata(call.form, refund.metadata)
     call.save(refund)
     call.emit("refund.updated", refund)
     return shown(refund)
 
 
-def cancel(call: Call, id: str) -> Document:
+def cancel(call: Call, object_id: str) -> Document:
     """Cancel a refund that waits for somebody's action; Stripe cancels no other."""
     only(call.form, ("expand",))
-    refund = find(call, id)
+    refund = find(call, object_id)
     if refund.status != "requires_action":
         raise Refused(400, f"A refund that is {refund.status} cannot be canceled.", began=True)
     end(call.account, refund, "canceled")

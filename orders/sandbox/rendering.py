@@ -155,9 +155,9 @@ def _card_details(card: Card, charge: Charge) -> Document:
     }
 
 
-def payment_method(id: str, card: Card, created: int) -> Document:
+def payment_method(object_id: str, card: Card, created: int) -> Document:
     return {
-        "id": id,
+        "id": object_id,
         "object": "payment_method",
         "billing_details": _NOBODY,
         "card": {

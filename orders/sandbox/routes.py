@@ -62,6 +62,6 @@ def find(method: str, path: str) -> OnAll:
     elif len(parts) in (2, 3) and parts[1]:
         on_one = _ONE.get((method, parts[0], parts[2] if len(parts) == 3 else ""))
         if on_one is not None:
-            id = parts[1]
-            return lambda call: on_one(call, id)
+            object_id = parts[1]
+            return lambda call: on_one(call, object_id)
     raise Refused(404, f"Unrecognized request URL ({method}: {path}).")

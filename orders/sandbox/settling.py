@@ -8,27 +8,27 @@ from .cards import card_named
 from .confirming import unexpected_state
 from .currencies import check_divisible
 from .errors import cannot
-from .forms import boolean, integer, metadata, one_of, only
+from .forms import boolean, integer, metadata, names, one_of, only
 from .records import PaymentIntent
 from .rendering import Document, payment_intent
 
-CAPTURE = frozenset(
+CAPTURE = names(
     "amount_to_capture final_capture metadata statement_descriptor statement_descriptor_suffix "
-    "application_fee_amount transfer_data amount_details payment_details hooks expand".split()
+    "application_fee_amount transfer_data amount_details payment_details hooks expand"
 )
 REASONS = ("duplicate", "fraudulent", "requested_by_customer", "abandoned")
 CANCELABLE = ("requires_payment_method", "requires_capture", "requires_confirmation",
               "requires_action", "processing")  # fmt: skip
 
 
-def capture(call: Call, id: str) -> Document:
+def capture(call: Call, object_id: str) -> Document:
     """Take the held money, all of it by default; what is not taken is released.
 
     Raises: Refused 400 when nothing is held, more is asked for than is held, or it has expired.
     """
     only(call.form, CAPTURE)
     amount = integer(call.form, "amount_to_capture", least=1)
-    intent = call.account.intent(id)
+    intent = call.account.intent(object_id)
     expire_if_due(call, intent)
     if intent.status != "requires_capture" or intent.latest_charge is None:
         raise unexpected_state(intent, "captured", ("requires_capture",))
@@ -60,11 +60,11 @@ def capture(call: Call, id: str) -> Document:
     return payment_intent(intent)
 
 
-def cancel(call: Call, id: str) -> Document:
+def cancel(call: Call, object_id: str) -> Document:
     """Give up an intent whose money was not taken; a hold is released."""
     only(call.form, ("cancellation_reason", "expand"))
     reason = one_of(call.form, "cancellation_reason", REASONS, None)
-    intent = call.account.intent(id)
+    intent = call.account.intent(object_id)
     expire_if_due(call, intent)
     if intent.status not in CANCELABLE:
         raise unexpected_state(intent, "canceled", CANCELABLE)

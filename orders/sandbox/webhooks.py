@@ -40,9 +40,9 @@ class Endpoint:
     events: list[str] = field(default_factory=lambda: ["*"])
     id: str = field(default_factory=lambda: new_id("we"))
 
-    def wants(self, account: str, type: str) -> bool:
+    def wants(self, account: str, kind: str) -> bool:
         mine = self.account is None or self.account == account
-        return mine and ("*" in self.events or type in self.events)
+        return mine and ("*" in self.events or kind in self.events)
 
 
 @dataclass(slots=True)
@@ -160,10 +160,10 @@ class Webhooks:
     def waiting(self) -> int:
         return sum(queue.qsize() for queue in self._queues.values())
 
-    def remove(self, id: str | None) -> int:
+    def remove(self, object_id: str | None) -> int:
         """Forget one endpoint, or all of them."""
         before = len(self.endpoints)
-        self.endpoints = [one for one in self.endpoints if id is not None and one.id != id]
+        self.endpoints = [one for one in self.endpoints if object_id not in (None, one.id)]
         return before - len(self.endpoints)
 
     def told(self) -> dict[str, Any]:

@@ -1,0 +1,1 @@
+"""The sandbox Stripe, through the real SDK over real HTTP against the real process."""
