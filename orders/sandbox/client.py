@@ -55,11 +55,16 @@ class SandboxControl:
         """
         sent = None if body is None else {k: v for k, v in body.items() if v is not None}
         asked = {k: v for k, v in (query or {}).items() if v is not None}
+        return self._send(method, path, sent, asked)
+
+    def _send(
+        self, method: str, path: str, body: Any = None, query: dict[str, Any] | None = None
+    ) -> Any:
         answer = requests.request(
             method,
             f"{self.base_url}/_sandbox/{path}",
-            json=sent,
-            params=asked,
+            json=body,
+            params=query,
             timeout=self._timeout,
         )
         if answer.status_code != 200:
@@ -73,12 +78,7 @@ class SandboxControl:
         Settings: when, ms, gate, status, type, code, message, body, html, kept.
         """
         body = {"action": action, **{k: v for k, v in settings.items() if v is not None}}
-        answer = requests.post(
-            f"{self.base_url}/_sandbox/faults", json={**body, "times": times}, timeout=self._timeout
-        )
-        if answer.status_code != 200:
-            raise SandboxRefused(answer.text)
-        return str(answer.json()["id"])
+        return str(self._send("POST", "faults", {**body, "times": times})["id"])
 
     def faults(self) -> list[dict[str, Any]]:
         """List the faults that are set, with how many requests each has met."""
@@ -133,12 +133,7 @@ class SandboxControl:
 
     def settings(self, **values: int | None) -> dict[str, Any]:
         """Change default_delay_ms, idempotency_keep_s or refund_settles_after_ms (None: never)."""
-        answer = requests.post(
-            f"{self.base_url}/_sandbox/settings", json=values, timeout=self._timeout
-        )
-        if answer.status_code != 200:
-            raise SandboxRefused(answer.text)
-        return dict(answer.json())
+        return dict(self._send("POST", "settings", values))
 
     def dispute(
         self,

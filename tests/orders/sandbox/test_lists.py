@@ -53,7 +53,8 @@ class TestAList:
             made.append(till.pay().id)
 
         def found(**created: int) -> list[str]:
-            page = till.client.v1.payment_intents.list(params={"created": created})
+            params: Any = {"created": created}
+            page = till.client.v1.payment_intents.list(params=params)
             return [one.id for one in page.data]
 
         assert found(gte=start + 900) == [made[2], made[1]]
