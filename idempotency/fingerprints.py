@@ -10,7 +10,7 @@ import rfc8785
 
 
 class Uncanonical(ValueError):
-    """The body holds something for which RFC 8785 knows no single spelling."""
+    """The body holds something for which RFC 8785 knows no single spelling, or is too deep."""
 
 
 def fingerprint(*, method: str, route: str, path: Mapping[str, str], actor: str, body: Any) -> str:
@@ -20,9 +20,10 @@ def fingerprint(*, method: str, route: str, path: Mapping[str, str], actor: str,
     compared code point by code point, so two Unicode normal forms are two texts.
 
     Raises:
-        Uncanonical: the body holds a number that JSON readers disagree about.
+        Uncanonical: the body holds a number or a text that JSON readers disagree about, or is
+            nested deeper than it can be read.
     """
     try:
         return sha256(rfc8785.dumps([method, route, dict(path), actor, body])).hexdigest()
-    except rfc8785.CanonicalizationError as error:
+    except (rfc8785.CanonicalizationError, UnicodeEncodeError, RecursionError) as error:
         raise Uncanonical(str(error)) from error
