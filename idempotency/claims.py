@@ -17,7 +17,10 @@ State = IdempotencyRecord.State
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """What a key means at this moment. `fresh` says that this very claim gave it its meaning."""
+    """What a key means at this moment. `fresh` says that this very claim gave it its meaning.
+
+    `told_at` is the database's time of that moment.
+    """
 
     record_id: int
     generation: int
@@ -25,6 +28,7 @@ class Standing:
     state: str
     operation_id: str
     first_seen_at: datetime
+    told_at: datetime
     fresh: bool = False
     answer: Answer | None = None
 
@@ -59,21 +63,21 @@ WITH latest AS (
     ON CONFLICT DO NOTHING
     RETURNING {_COLUMNS}
 )
-SELECT true, * FROM fresh
+SELECT true, statement_timestamp(), * FROM fresh
 UNION ALL
-SELECT false, * FROM latest WHERE NOT EXISTS (SELECT 1 FROM fresh)
+SELECT false, statement_timestamp(), * FROM latest WHERE NOT EXISTS (SELECT 1 FROM fresh)
   AND (state <> 'answered' OR expires_at > %(now)s)
 """  # noqa: S608 (only our own column names are put in)
 
 _READ = f"""
-SELECT false, {_COLUMNS} FROM idempotency_idempotencyrecord
+SELECT false, statement_timestamp(), {_COLUMNS} FROM idempotency_idempotencyrecord
 WHERE merchant = %s AND key = %s ORDER BY generation DESC LIMIT 1
 """  # noqa: S608 (only our own column names are put in)
 
 
 def _standing(row: tuple[Any, ...]) -> Standing:
-    (fresh, record_id, generation, fingerprint, state, operation_id, first_seen_at) = row[:7]
-    status, headers, body, expires_at = row[7:]
+    fresh, told_at, record_id, generation, fingerprint, state, operation_id = row[:7]
+    first_seen_at, status, headers, body, expires_at = row[7:]
     answer = None
     if state == State.ANSWERED:
         answer = Answer(
@@ -91,6 +95,7 @@ def _standing(row: tuple[Any, ...]) -> Standing:
         state=state,
         operation_id=operation_id,
         first_seen_at=first_seen_at,
+        told_at=told_at,
         fresh=fresh,
         answer=answer,
     )

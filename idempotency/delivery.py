@@ -10,16 +10,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from random import SystemRandom
 
 import structlog
 from django.conf import settings
 from django.db import connection
-from django.utils import timezone
 from django.utils.module_loading import import_string
 
-from idempotency.backoff import next_attempt
+from idempotency.backoff import next_pause
 from idempotency.models import OutboxEvent
 
 log = structlog.get_logger(__name__)
@@ -30,10 +29,11 @@ _random = SystemRandom()
 # The lease is put into `due_at` too, so that rows under way do not stand at the queue's head.
 _CLAIM = """
 UPDATE idempotency_outboxevent
-SET attempts = attempts + 1, lease_until = %(until)s, due_at = %(until)s
+SET attempts = attempts + 1,
+    lease_until = statement_timestamp() + %(lease)s, due_at = statement_timestamp() + %(lease)s
 WHERE id = (
     SELECT id FROM idempotency_outboxevent
-    WHERE delivered_at IS NULL AND parked_at IS NULL AND due_at <= %(now)s
+    WHERE delivered_at IS NULL AND parked_at IS NULL AND due_at <= statement_timestamp()
     ORDER BY due_at, id
     LIMIT 1
     FOR UPDATE SKIP LOCKED
@@ -60,7 +60,7 @@ def deliver_due(*, at_most: timedelta, one: bool = False) -> Delivered:
     deadline = time.monotonic() + at_most.total_seconds()
     delivered = failed = 0
     while time.monotonic() < deadline:
-        event = claim_one(now=timezone.now())
+        event = claim_one()
         if event is None:
             break
         if _deliver(event):
@@ -72,22 +72,24 @@ def deliver_due(*, at_most: timedelta, one: bool = False) -> Delivered:
     return Delivered(delivered=delivered, failed=failed)
 
 
-def claim_one(*, now: datetime) -> OutboxEvent | None:
-    """Take the lease of the event that is due longest, counting the attempt; None if none is."""
-    until = now + settings.SARVEX_OUTBOX_LEASE
-    claimed = list(OutboxEvent.objects.raw(_CLAIM, {"now": now, "until": until}))
+def claim_one() -> OutboxEvent | None:
+    """Take the lease of the event that is due longest, counting the attempt; None if none is.
+
+    Leases and due times are the database's, so workers whose clocks differ agree on them.
+    """
+    lease = {"lease": settings.SARVEX_OUTBOX_LEASE}
+    claimed = list(OutboxEvent.objects.raw(_CLAIM, lease))
     return claimed[0] if claimed else None
 
 
-def redeliver(event_id: str, *, now: datetime) -> bool:
+def redeliver(event_id: str) -> bool:
     """Make an event due again, delivered or parked as it may be; whether there is such an event.
 
     One that was parked for its age gets one more try, and is parked again if that fails.
     """
     return _change(
-        "SET due_at = %(now)s, delivered_at = NULL, parked_at = NULL, lease_until = NULL"
-        " WHERE event_id = %(event_id)s",
-        now=now,
+        "SET due_at = statement_timestamp(), delivered_at = NULL, parked_at = NULL,"
+        " lease_until = NULL WHERE event_id = %(event_id)s",
         event_id=event_id,
     )
 
@@ -100,11 +102,10 @@ def _deliver(event: OutboxEvent) -> bool:
         except Exception as error:
             # Whatever went wrong is this event's own: it waits, and the queue goes on.
             log.exception("delivery_failed", topic=event.topic, event_id=event.event_id)
-            _put_off(event, error, now=timezone.now())
+            _put_off(event, error)
             return False
     mine = _change(
-        "SET delivered_at = %(now)s, lease_until = NULL, last_error = ''" + _MINE,
-        now=timezone.now(),
+        "SET delivered_at = statement_timestamp(), lease_until = NULL, last_error = ''" + _MINE,
         id=event.id,
         token=event.attempts,
     )
@@ -113,17 +114,16 @@ def _deliver(event: OutboxEvent) -> bool:
     return mine
 
 
-def _put_off(event: OutboxEvent, error: Exception, *, now: datetime) -> None:
-    again = next_attempt(
-        attempts=event.attempts, first_due_at=event.created_at, now=now, random=_random
-    )
-    if again is None:
+def _put_off(event: OutboxEvent, error: Exception) -> None:
+    claimed_at = event.due_at - settings.SARVEX_OUTBOX_LEASE
+    pause = next_pause(attempts=event.attempts, age=claimed_at - event.created_at, random=_random)
+    if pause is None:
         log.error("delivery_parked", topic=event.topic, event_id=event.event_id)
     _change(
-        "SET due_at = COALESCE(%(again)s, due_at), lease_until = NULL, last_error = %(why)s,"
-        " parked_at = CASE WHEN %(again)s::timestamptz IS NULL THEN %(now)s END" + _MINE,
-        again=again,
-        now=now,
+        "SET due_at = statement_timestamp() + COALESCE(%(pause)s, interval '0'),"
+        " parked_at = CASE WHEN %(pause)s::interval IS NULL THEN statement_timestamp() END,"
+        " lease_until = NULL, last_error = %(why)s" + _MINE,
+        pause=pause,
         why=f"{type(error).__name__}: {error}"[:500],
         id=event.id,
         token=event.attempts,

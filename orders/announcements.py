@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import timedelta
 from typing import Any
+
+from django.db.models.functions import Now
 
 from idempotency.models import OutboxEvent
 from idempotency.outbox import new_event_id
@@ -24,7 +26,7 @@ def _event(
     subject: str,
     sequence: int,
     payload: dict[str, Any],
-    due_at: datetime,
+    due_in: timedelta = timedelta(0),
     traceparent: str,
 ) -> OutboxEvent:
     return OutboxEvent(
@@ -34,12 +36,12 @@ def _event(
         subject=subject,
         sequence=sequence,
         payload={**payload, "sequence": sequence},
-        due_at=due_at,
+        due_at=Now() + due_in,
         traceparent=traceparent,
     )
 
 
-def order_intent(operation: Operation, *, due_at: datetime) -> OutboxEvent:
+def order_intent(operation: Operation, *, due_in: timedelta) -> OutboxEvent:
     """The guardian of an intention: due when it is to be sent, or its outcome should stand."""
     return _event(
         ORDER_INTENT,
@@ -47,12 +49,12 @@ def order_intent(operation: Operation, *, due_at: datetime) -> OutboxEvent:
         subject=operation.id,
         sequence=0,
         payload={"operation_id": operation.id, "checkout_session_id": operation.checkout_id},
-        due_at=due_at,
+        due_in=due_in,
         traceparent=operation.traceparent,
     )
 
 
-def order_event(topic: str, order: Order, *, now: datetime, traceparent: str) -> OutboxEvent:
+def order_event(topic: str, order: Order, *, traceparent: str) -> OutboxEvent:
     """An order came into being or changed; `order.event_sequence` was counted up for it."""
     return _event(
         topic,
@@ -60,12 +62,11 @@ def order_event(topic: str, order: Order, *, now: datetime, traceparent: str) ->
         subject=order.id,
         sequence=order.event_sequence,
         payload=order_document(order),
-        due_at=now,
         traceparent=traceparent,
     )
 
 
-def operation_indeterminate(operation: Operation, *, now: datetime) -> OutboxEvent:
+def operation_indeterminate(operation: Operation) -> OutboxEvent:
     """Nobody knows whether an operation moved money; it is being looked up."""
     return _event(
         OPERATION_INDETERMINATE,
@@ -73,6 +74,5 @@ def operation_indeterminate(operation: Operation, *, now: datetime) -> OutboxEve
         subject=operation.id,
         sequence=1,
         payload=operation_document(operation),
-        due_at=now,
         traceparent=operation.traceparent,
     )

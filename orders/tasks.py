@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from celery import shared_task
-from django.utils import timezone
 
 from orders.actions import reconcile
+from orders.clock import database_now
 
 ACTOR = "system:reconcile"
 
@@ -13,5 +13,5 @@ ACTOR = "system:reconcile"
 @shared_task(name="orders.reconcile_operations", ignore_result=True, expires=30)
 def reconcile_operations() -> None:
     """Look up every operation that is due for it; several of these at once ask once each."""
-    for operation_id in reconcile.operations_to_look_up(timezone.now()):
-        reconcile.look_up(operation_id, actor=ACTOR, now=timezone.now())
+    for operation_id in reconcile.operations_to_look_up(database_now()):
+        reconcile.look_up(operation_id, actor=ACTOR, now=database_now())

@@ -10,6 +10,7 @@ from threading import Barrier
 from typing import Any
 
 import requests
+from django.db import connection
 from django.test import Client
 from requests.structures import CaseInsensitiveDict
 
@@ -17,6 +18,16 @@ from orders.actions.merchants import create_api_key, create_merchant
 
 TEE = {"sku": "TEE-M", "name": "Black tee", "quantity": 2, "unit_amount": 1500}
 BASKET: dict[str, Any] = {"currency": "usd", "line_items": [TEE], "shipping_amount": 500}
+
+
+# What is compared with the database's clock: table, column, the merchant's column.
+AGEING = [
+    ("orders_operation", "submitted_at", "merchant_id"),
+    ("orders_operation", "next_look_at", "merchant_id"),
+    ("orders_operation", "looking_until", "merchant_id"),
+    ("idempotency_outboxevent", "due_at", "merchant"),
+    ("idempotency_outboxevent", "created_at", "merchant"),
+]
 
 
 @dataclass
@@ -129,6 +140,15 @@ class Shop:
     def another_key(self, role: str, name: str = "") -> str:
         """Return a further API key of the merchant."""
         return create_api_key(merchant_id=self.id, role=role, name=name)[0]
+
+    def let_time_pass(self, seconds: float) -> None:
+        """Age what the merchant has under way, by the database's clock."""
+        with connection.cursor() as cursor:
+            for table, column, owner in AGEING:
+                cursor.execute(
+                    f"UPDATE {table} SET {column} = {column} - %s::interval WHERE {owner} = %s",  # noqa: S608
+                    (f"{seconds} seconds", self.id),
+                )
 
     def orders(self, **filters: str) -> list[dict[str, Any]]:
         """Return the merchant's orders."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
@@ -16,6 +16,7 @@ from idempotency.outbox import publish
 from orders import announcements, locks, trail
 from orders.actions import keys, submission
 from orders.actions.standing import stand
+from orders.actions.submission import Moment
 from orders.answers import under_way
 from orders.checkout_rules import BROKEN_BY, PASSED, refuse_other_amount, refuse_unless_open
 from orders.errors import NotFound, Refusal
@@ -57,6 +58,7 @@ def complete_checkout(
         CheckoutInProgress, AmountChanged: nothing was begun, and the key is free.
     """
     for _ in range(MOST_ROUNDS):
+        begun_at = Moment.now()
         try:
             begun = _accept_for_certain(
                 claim,
@@ -72,10 +74,11 @@ def complete_checkout(
         if not isinstance(begun, Standing):
             if respond_async:
                 return under_way(begun)
-            return keys.keep(claim, submission.submit(begun, actor=claim.actor), now=now)
-        answer = stand(claim, begun, patient=not respond_async, now=now)
-        if answer is not None:
+            answer = submission.submit(begun, actor=claim.actor, begun_at=begun_at)
             return keys.keep(claim, answer, now=now)
+        standing = stand(claim, begun, patient=not respond_async, now=now)
+        if standing is not None:
+            return keys.keep(claim, standing, now=now)
     raise keys.RequestInProgress(
         "Equal requests keep finding that nothing was sent. Ask again with the same key."
     )
@@ -156,15 +159,15 @@ def _accept(
         request_id=claim.request_id,
         traceparent=claim.traceparent,
         created_at=now,
-        submitted_at=None if respond_async else now,
+        submitted_at=None if respond_async else standing.told_at,
     )
     operation.handler_key = earlier.handler_key if earlier else submission.key_for(operation)
     operation.save(force_insert=True)
     record([trail.attempted(operation, PASSED)])
     # The guardian of what is sent now looks when it should long be over; of the rest it is the
     # sender, and due at once.
-    guarded_at = now if respond_async else now + settings.SARVEX_STALE_AFTER
-    publish([announcements.order_intent(operation, due_at=guarded_at)])
+    guarded_in = timedelta(0) if respond_async else settings.SARVEX_STALE_AFTER
+    publish([announcements.order_intent(operation, due_in=guarded_in)])
     return operation
 
 

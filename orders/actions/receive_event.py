@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from orders.actions import reconcile
 from orders.actions.settlement import settle
+from orders.clock import database_now
 from orders.errors import ServiceUnavailable
 from orders.handlers.base import Notice, Result
 from orders.models import Merchant, Operation, ProviderEvent
@@ -74,6 +75,7 @@ def _work_on(merchant: Merchant, event: ProviderEvent, notice: Notice, *, now: d
         return f"the operation had ended {operation.status}"
     if operation.submitted_at is None:
         return "the operation has not been sent"
+    now = database_now()
     if reconcile.is_being_looked_up(operation, now=now):
         raise EventNotSettledYet("The operation is being looked up; send the event again.")
     reconcile.look_up(operation.id, actor=actor, now=now, reference=notice.reference)

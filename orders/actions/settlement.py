@@ -12,6 +12,7 @@ from typing import Any
 import structlog
 from django.conf import settings
 from django.db import transaction
+from django.db.models.functions import Now
 
 from audit.record import record
 from idempotency.answers import Answer
@@ -58,12 +59,12 @@ def settle_locked(operation: Operation, outcome: Outcome, *, actor: str, now: da
         return _declined(operation, outcome, actor=actor, now=now)
     if outcome.result is Result.NOT_SENT:
         return _not_sent(operation, outcome, actor=actor, now=now)
-    return _unknown(operation, outcome, now=now)
+    return _unknown(operation, outcome)
 
 
-def next_look(looks: int, now: datetime) -> datetime:
-    """Return when an operation of unknown outcome is looked up next: 5 s, growing to hours."""
-    return now + min(FIRST_LOOK * 2 ** min(looks, 20), LATEST_LOOK)
+def pause_before_look(looks: int) -> timedelta:
+    """Return how long an operation of unknown outcome rests between looks: 5 s, then hours."""
+    return min(FIRST_LOOK * 2 ** min(looks, 20), LATEST_LOOK)
 
 
 def _believed(operation: Operation, outcome: Outcome) -> Outcome:
@@ -126,11 +127,11 @@ def _let_go(operation: Operation, outcome: Outcome, *, actor: str, now: datetime
     record([trail.completed(operation, response=_told(outcome, operation, actor))])
 
 
-def _unknown(operation: Operation, outcome: Outcome, *, now: datetime) -> Answer:
+def _unknown(operation: Operation, outcome: Outcome) -> Answer:
     first_time = operation.status == Operation.Status.SUBMITTING
     operation.error_code, operation.error_message = outcome.code, outcome.message
     if operation.next_look_at is None:
-        operation.next_look_at = next_look(operation.looks, now)
+        operation.next_look_at = Now() + pause_before_look(operation.looks)
     if first_time:
         operation.lose_sight()
     operation.save(
@@ -146,7 +147,7 @@ def _unknown(operation: Operation, outcome: Outcome, *, now: datetime) -> Answer
     if first_time:
         leave_unresolved(operation.record_id)
         record([trail.unresolved(operation, response=outcome.response)])
-        publish([announcements.operation_indeterminate(operation, now=now)])
+        publish([announcements.operation_indeterminate(operation)])
     return under_way(operation)
 
 

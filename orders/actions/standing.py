@@ -12,6 +12,7 @@ from idempotency.claims import Standing, State
 from idempotency.waiting import wait_for_owner
 from orders.actions import keys, reconcile
 from orders.answers import answer_of
+from orders.clock import database_now
 from orders.models import Operation
 
 
@@ -31,7 +32,9 @@ def stand(
     if operation.status == Operation.Status.ACCEPTED or not patient:
         arrivals.remember(claim, "in_progress", now=now)
         return answer_of(operation)
-    if standing.state == State.UNRESOLVED or _sender_is_gone(operation, now=now):
+    if standing.state == State.UNRESOLVED or reconcile.sender_is_gone(
+        operation, now=database_now()
+    ):
         return _look_up(claim, standing, now=now)
     owned = wait_for_owner(claim, at_most=settings.SARVEX_DUPLICATE_WAIT)
     if isinstance(owned, Answer) or (owned is not None and owned.answer is not None):
@@ -41,7 +44,7 @@ def stand(
         # The owner ended without a final answer; its waiters hear the same and do not pile in.
         arrivals.remember(claim, "indeterminate", now=now)
         return _as_it_stands(owned)
-    answer = reconcile.look_up(standing.operation_id, actor=claim.actor, now=now)
+    answer = reconcile.look_up(standing.operation_id, actor=claim.actor, now=database_now())
     if answer.final:
         arrivals.remember(claim, "waited", now=now)
         return answer
@@ -51,15 +54,9 @@ def stand(
     )
 
 
-def _sender_is_gone(operation: Operation, *, now: datetime) -> bool:
-    """Whether the operation was sent so long ago that no thread can still be sending it."""
-    submitted_at = operation.submitted_at
-    return submitted_at is not None and submitted_at + settings.SARVEX_STALE_AFTER <= now
-
-
 def _look_up(claim: Claim, standing: Standing, *, now: datetime) -> Answer | None:
     """Ask the provider; None when it shows that nothing was sent, so that the caller may send."""
-    answer = reconcile.look_up(standing.operation_id, actor=claim.actor, now=now)
+    answer = reconcile.look_up(standing.operation_id, actor=claim.actor, now=database_now())
     operation = Operation.objects.select_related("record").get(id=standing.operation_id)
     if operation.record.state == State.RELEASED:
         return None

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+import time
+from dataclasses import dataclass
+from datetime import timedelta
 
 import structlog
 from django.conf import settings
@@ -13,6 +15,7 @@ from idempotency.answers import Answer
 from orders import locks
 from orders.actions.settlement import settle
 from orders.answers import under_way
+from orders.clock import database_now
 from orders.handlers.base import ChargeOrder, Outcome, Result, handler_key
 from orders.handlers.registry import handler_for
 from orders.models import CheckoutSession, Operation
@@ -31,17 +34,35 @@ class SubmittedInsideTransaction(Exception):
     """A provider was about to be called with a transaction open."""
 
 
-def submit(operation: Operation, *, actor: str) -> Answer:
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A point in this process's time, by both of its clocks."""
+
+    monotonic: float
+    wall: float
+
+    @classmethod
+    def now(cls) -> Moment:
+        """Return the present moment."""
+        return cls(time.monotonic(), time.time())
+
+    def ago(self) -> timedelta:
+        """Return how long ago it was: the longer of the two, since each may have stood still."""
+        passed = max(time.monotonic() - self.monotonic, time.time() - self.wall)
+        return timedelta(seconds=passed)
+
+
+def submit(operation: Operation, *, actor: str, begun_at: Moment) -> Answer:
     """Send an operation whose `submitting` is committed, once, and settle what comes back.
 
     Having committed `submitting` before the call is what makes a crash readable: an operation
     found there may have moved money, so it is looked up and never sent again. No database
-    connection is held during the call.
+    connection is held during the call. `begun_at` was read before that commit.
     """
     if transaction.get_connection().in_atomic_block:
         raise SubmittedInsideTransaction(operation.id)
     connection.close()
-    if _is_too_late(operation, now=timezone.now()):
+    if _is_too_late(begun_at):
         outcome = TOO_LATE
     else:
         handler = handler_for(operation.handler, operation.merchant)
@@ -49,36 +70,37 @@ def submit(operation: Operation, *, actor: str) -> Answer:
     return _settle_surely(operation, outcome, actor=actor)
 
 
-def _is_too_late(operation: Operation, *, now: datetime) -> bool:
+def _is_too_late(begun_at: Moment) -> bool:
     """Whether sending now could still be under way when others may conclude that nobody sends.
 
     A process that was frozen between its commit and its call must not send after the operation
     has been looked up, not found and given up.
     """
-    latest = settings.SARVEX_STALE_AFTER - settings.SARVEX_PROVIDER_TIMEOUT
-    return operation.submitted_at is None or now - operation.submitted_at >= latest
+    latest: timedelta = settings.SARVEX_STALE_AFTER - settings.SARVEX_PROVIDER_TIMEOUT
+    return begun_at.ago() >= latest
 
 
-def submit_accepted(operation_id: str, *, now: datetime) -> bool:
+def submit_accepted(operation_id: str) -> bool:
     """Send an operation that was accepted to be sent later; whether it was ours to send.
 
     Committing `submitting` is the point of no return: of those who would send it and those who
     would cancel it exactly one finds it `accepted`.
     """
-    operation = _begin(operation_id, now=now)
+    begun_at = Moment.now()
+    operation = _begin(operation_id)
     if operation is None:
         return False
-    submit(operation, actor=operation.actor)
+    submit(operation, actor=operation.actor, begun_at=begun_at)
     return True
 
 
 @transaction.atomic(durable=True)
-def _begin(operation_id: str, *, now: datetime) -> Operation | None:
+def _begin(operation_id: str) -> Operation | None:
     operation = locks.operation(operation_id)
     if operation.status != Operation.Status.ACCEPTED:
         return None
     operation.begin()
-    operation.submitted_at = now
+    operation.submitted_at = database_now()
     operation.save(update_fields=["status", "submitted_at"])
     return operation
 

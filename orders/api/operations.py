@@ -18,6 +18,7 @@ from orders.api.endpoints import AGENT, MERCHANT, OPERATOR, Endpoint
 from orders.api.idempotent import claim_from, reply
 from orders.api.inputs import NothingInput
 from orders.api.orders import one_of
+from orders.clock import database_now
 from orders.documents import operation_document
 from orders.models import Operation
 from orders.queries.paging import page
@@ -90,5 +91,5 @@ class LookUpOperation(Endpoint):
         validated(NothingInput, request.data)
         found = access.operation(self.principal, operation_id)
         with slow_request():
-            reconcile.look_up(found.id, actor=self.principal.actor, now=timezone.now())
+            reconcile.look_up(found.id, actor=self.principal.actor, now=database_now())
         return Response(operation_document(access.operation(self.principal, operation_id)))

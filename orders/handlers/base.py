@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from hashlib import sha256
 from typing import Any, Protocol
@@ -64,13 +64,16 @@ class ChargeOrder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sighting:
-    """What is known of an operation that is to be looked up at its provider."""
+    """What is known of an operation that is to be looked up at its provider.
+
+    `sent_ago` is a duration and not a time: the provider's clock need not agree with ours.
+    """
 
     operation_id: str
     reference: str
     amount: int
     currency: str
-    submitted_at: datetime
+    sent_ago: timedelta
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ssl
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timedelta
+from email.utils import parsedate_to_datetime
 from functools import lru_cache
 from hashlib import sha256
 from typing import Any
@@ -27,7 +28,7 @@ log = structlog.get_logger(__name__)
 
 CONNECT_TIMEOUT = 2.0  # seconds; a connection that takes longer is as good as refused
 TOLERANCE = 300  # seconds between a signature's time and ours: Stripe's own default
-# Stripe's clock and ours may differ by this much when the list is searched by time.
+# What the two may differ by in telling how long ago something was sent.
 CLOCK_SLACK = timedelta(minutes=5)
 # Failures after which requests is certain that no byte of the request was sent.
 NOT_CONNECTED = (
@@ -128,15 +129,21 @@ class StripeHandler:
             raise ForgedEvent("The signature does not fit the body, or is too old.") from error
         return _notice(event, raw)
 
+    def _now_at_stripe(self) -> datetime:
+        """Return Stripe's own time: `created` is in it, and our clocks may be wrong."""
+        asked = self._stripe.v1.payment_intents.list(params={"limit": 1})
+        return _now_of(asked.last_response)
+
     def _find(self, sighting: Sighting) -> stripe.PaymentIntent | None:
         intents = self._stripe.v1.payment_intents
         if sighting.reference:
             return intents.retrieve(sighting.reference)
+        sent_at = self._now_at_stripe() - sighting.sent_ago
         listed = intents.list(
             params={
                 "created": {
-                    "gte": int((sighting.submitted_at - CLOCK_SLACK).timestamp()),
-                    "lte": int((sighting.submitted_at + _latest_arrival()).timestamp()),
+                    "gte": int((sent_at - CLOCK_SLACK).timestamp()),
+                    "lte": int((sent_at + _latest_arrival()).timestamp()),
                 },
                 "limit": 100,
             }
@@ -147,6 +154,11 @@ class StripeHandler:
             if _metadata(intent).get("sarvex_operation") == sighting.operation_id
         )
         return next(mine, None)
+
+
+def _now_of(response: Any) -> datetime:
+    """Return the time that an answer says it was made at."""
+    return parsedate_to_datetime(response.headers["Date"])
 
 
 def _refuse_from_the_future(signature: str, *, now: datetime) -> None:

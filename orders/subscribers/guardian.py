@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from django.utils import timezone
-
 from idempotency.models import OutboxEvent
 from orders.actions import reconcile, submission
+from orders.clock import database_now
 from orders.models import Operation
 
 ACTOR = "system:guardian"
@@ -21,6 +20,6 @@ def guard_intention(event: OutboxEvent) -> None:
     if operation.is_final:
         return
     if operation.status == Operation.Status.ACCEPTED:
-        submission.submit_accepted(operation.id, now=timezone.now())
+        submission.submit_accepted(operation.id)
         return
-    reconcile.look_up(operation.id, actor=ACTOR, now=timezone.now())
+    reconcile.look_up(operation.id, actor=ACTOR, now=database_now())

@@ -32,7 +32,7 @@ class ChargeEffects:
         operation.checkout.complete()
         operation.checkout.save(update_fields=["status"])
         created = announcements.order_event(
-            announcements.ORDER_CREATED, order, now=now, traceparent=operation.traceparent
+            announcements.ORDER_CREATED, order, traceparent=operation.traceparent
         )
         return Effect(
             document=order_document(order),

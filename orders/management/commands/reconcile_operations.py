@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from django.core.management.base import BaseCommand
-from django.utils import timezone
 
 from orders.actions import reconcile
+from orders.clock import database_now
 from orders.models import Operation
 
 
@@ -18,9 +18,9 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Look each one up, telling what came of it."""
-        due = reconcile.operations_to_look_up(timezone.now())
+        due = reconcile.operations_to_look_up(database_now())
         for number, operation_id in enumerate(due, start=1):
-            reconcile.look_up(operation_id, actor="system:reconcile", now=timezone.now())
+            reconcile.look_up(operation_id, actor="system:reconcile", now=database_now())
             status = Operation.objects.values_list("status", flat=True).get(id=operation_id)
             self.stdout.write(f"{number}/{len(due)} {operation_id} {status}")
         waiting = Operation.objects.filter(status=Operation.Status.INDETERMINATE).count()
