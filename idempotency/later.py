@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
 import structlog
-from django.db import DatabaseError, connection
+from django.db import DatabaseError, InterfaceError, connection
 
 log = structlog.get_logger(__name__)
 
@@ -56,7 +56,7 @@ class LaterWriter(Generic[Note]):
                 batch = [self._waiting.popleft() for _ in range(min(BATCH, len(self._waiting)))]
                 try:
                     self._write(batch)
-                except DatabaseError as error:
+                except (DatabaseError, InterfaceError) as error:
                     self._waiting.extendleft(reversed(batch))
                     log.warning(
                         "notes_not_written",

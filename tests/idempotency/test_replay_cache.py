@@ -332,7 +332,7 @@ class TestStoppedRedis:
     def test_may_cut_an_open_connection(self, server: redis.Redis) -> None:
         claim = a_claim()
         keep(claim)
-        server.client_kill_filter(_id=replay_cache._client().client_id())
+        server.client_kill_filter(_id=str(replay_cache._client().client_id()))
 
         assert find(claim) in (None, replace(LASTING, replayed=True))
         replay_cache.wake_up()
