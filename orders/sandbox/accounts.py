@@ -50,10 +50,12 @@ class Shelf(Generic[T]):
         self.items.append(item)
 
     def get(self, object_id: str) -> T | None:
+        """Return the item of this id, or None."""
         place = self._places.get(object_id)
         return None if place is None else self.items[place]
 
     def place(self, object_id: str) -> int | None:
+        """Return where the item stands, or None."""
         return self._places.get(object_id)
 
     def between(self, least: int, most: int) -> range:
@@ -64,6 +66,7 @@ class Shelf(Generic[T]):
         return range(first, bisect_right(self.items, most, key=lambda item: item.created))
 
     def forget_oldest(self, keep: int) -> None:
+        """Keep the newest so many."""
         self.items = self.items[-keep:]
         self._places = {item.id: place for place, item in enumerate(self.items)}
 
@@ -94,6 +97,7 @@ class Account:
         self.happened: list[Event] = []
 
     def shelf(self, record: Record) -> Shelf[Any]:
+        """Return where records of this kind stand."""
         if isinstance(record, PaymentIntent):
             return self.intents
         if isinstance(record, Charge):
@@ -140,18 +144,27 @@ class Account:
             self.events.forget_oldest(EVENTS_KEPT)
 
     def intent(self, object_id: str, *, param: str = "intent") -> PaymentIntent:
+        """Return a payment intent.
+
+        Raises: Refused 404 when this account has none of this id.
+        """
         found = self.intents.get(object_id)
         if found is None:
             raise no_such("payment_intent", object_id, param=param)
         return found
 
     def charge(self, object_id: str, *, param: str = "charge") -> Charge:
+        """Return a charge.
+
+        Raises: Refused 404 when this account has none of this id.
+        """
         found = self.charges.get(object_id)
         if found is None:
             raise no_such("charge", object_id, param=param)
         return found
 
     def count(self, what: str, by: int = 1) -> None:
+        """Count something that no object remembers."""
         self.tally[what] = self.tally.get(what, 0) + by
 
 
@@ -162,6 +175,7 @@ class Clock:
         self.offset = 0.0
 
     def now(self) -> int:
+        """Return the seconds since 1970."""
         return int(time.time() + self.offset)
 
 
@@ -173,6 +187,7 @@ class Accounts:
         self.by_key: dict[str, Account] = {}
 
     def of(self, key: str) -> Account:
+        """Return the account of a key."""
         account = self.by_key.get(key)
         if account is None:
             account = self.by_key[key] = Account(key, self.clock)

@@ -38,6 +38,7 @@ class Arrivals:
         self.total = 0
 
     def new(self, *, at: float, method: str, path: str, request_id: str) -> Arrival:
+        """Note a request that has just arrived."""
         self.total += 1
         arrival = Arrival(self.total, at, method, path, request_id)
         self.newest.append(arrival)
@@ -52,6 +53,7 @@ class Arrivals:
         ]
 
     def forget(self, account: str | None) -> None:
+        """Forget an account's arrivals, or all."""
         kept = [one for one in self.newest if account is not None and one.account != account]
         self.newest = deque(kept, maxlen=KEPT)
 

@@ -21,7 +21,9 @@ class Call:
     wrong_amount: bool = False  # a fault: act on another amount than the one asked for
 
     def save(self, record: Record) -> None:
+        """Keep a record that is new or has changed."""
         self.account.save(record)
 
     def emit(self, kind: str, record: Record) -> None:
+        """Record an event of this request."""
         self.account.emit(kind, record, request=self.request_id, key=self.key)

@@ -71,6 +71,7 @@ def _card_of_data(given: object) -> Card:
 
 
 def kept_card(intent: PaymentIntent) -> Card | None:
+    """Return the card that the intent was given before, or None."""
     return card_named(intent.card) if intent.card else None
 
 

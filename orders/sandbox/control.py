@@ -70,14 +70,17 @@ def _json(status: int, told: Any) -> web.Response:
 
 
 async def add_fault(command: Command) -> Any:
+    """Set a fault."""
     return command.world.faults.add(fault_from(command.body)).told()
 
 
 async def list_faults(command: Command) -> Any:
+    """List the faults that are set."""
     return {"data": [fault.told() for fault in command.world.faults.set]}
 
 
 async def clear_faults(command: Command) -> Any:
+    """Forget one fault, or all."""
     return {"cleared": command.world.faults.clear(command.id or None)}
 
 
@@ -91,6 +94,7 @@ async def show_gate(command: Command) -> Any:
 
 
 async def open_gate(command: Command) -> Any:
+    """Let `count` of the waiting through, or everybody from now on."""
     gate = command.world.gates.named(command.id)
     count = command.body.get("count")
     released = gate.open(None if count is None else int(count))
@@ -98,6 +102,7 @@ async def open_gate(command: Command) -> Any:
 
 
 async def close_gate(command: Command) -> Any:
+    """Hold whoever comes from now on."""
     gate = command.world.gates.named(command.id)
     gate.close()
     return gate.told(command.id)
@@ -112,6 +117,7 @@ async def show_requests(command: Command) -> Any:
 
 
 async def show_summary(command: Command) -> Any:
+    """Count what happened to money, by `account` and `metadata[name]`."""
     key = command.query.get("account")
     by_key = command.world.accounts.by_key
     accounts = by_key.values() if key is None else [by_key[key]] if key in by_key else []
@@ -122,6 +128,7 @@ async def show_summary(command: Command) -> Any:
 
 
 async def reset(command: Command) -> Any:
+    """Forget one `account`, or everything."""
     command.world.reset(command.body.get("account"))
     return {"reset": command.body.get("account") or "everything"}
 
@@ -136,6 +143,7 @@ async def move_clock(command: Command) -> Any:
 
 
 async def set_default_delay(command: Command) -> Any:
+    """Let every API request take `ms`."""
     command.world.settings.default_delay_ms = int(command.body["ms"])
     return command.world.settings
 

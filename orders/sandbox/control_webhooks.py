@@ -41,6 +41,7 @@ async def register(command: Command) -> Any:
 
 
 async def remove(command: Command) -> Any:
+    """Forget one endpoint, or all."""
     removed = command.world.webhooks.remove(command.id or None)
     command.world.note_endpoints()
     return {"removed": removed}
@@ -134,6 +135,7 @@ def _invented(kind: str, what: Any) -> dict[str, Any]:
 
 
 def event_told(event: Event) -> dict[str, Any]:
+    """Return the event's body."""
     told: dict[str, Any] = orjson.loads(event.body)
     return told
 

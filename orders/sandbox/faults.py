@@ -70,6 +70,7 @@ class Fault:
         return self.kept if self.kept is not None else not (self.html or self.body is not None)
 
     def told(self) -> dict[str, Any]:
+        """Return what the control path shows."""
         return {one.name: getattr(self, one.name) for one in fields(self) if one.name[0] != "_"}
 
 
@@ -122,6 +123,7 @@ class Faults:
         return met
 
     def add(self, fault: Fault) -> Fault:
+        """Set a fault."""
         self.set.append(fault)
         return fault
 

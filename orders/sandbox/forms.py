@@ -96,6 +96,7 @@ def required(form: Form, name: str) -> str:
 
 
 def missing(name: str) -> Exception:
+    """Return the refusal of a request without this parameter."""
     return invalid(f"Missing required param: {name}.", param=name, code="parameter_missing")
 
 

@@ -18,6 +18,7 @@ class Gate:
 
     @property
     def waiting(self) -> int:
+        """Return how many wait."""
         return len(self._waiting)
 
     async def wait(self) -> None:
@@ -45,6 +46,7 @@ class Gate:
         return through
 
     def close(self) -> None:
+        """Hold whoever comes from now on."""
         self.is_open = False
 
     async def at_least(self, count: int, timeout: float) -> bool:
@@ -60,6 +62,7 @@ class Gate:
         return True
 
     def told(self, name: str) -> dict[str, Any]:
+        """Return what the control path shows."""
         return {"name": name, "open": self.is_open, "waiting": self.waiting, "passed": self.passed}
 
 
@@ -70,6 +73,7 @@ class Gates:
         self.by_name: dict[str, Gate] = {}
 
     def named(self, name: str) -> Gate:
+        """Return the gate of this name."""
         gate = self.by_name.get(name)
         if gate is None:
             gate = self.by_name[name] = Gate()

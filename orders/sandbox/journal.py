@@ -136,6 +136,7 @@ class Journal:
             old.close()
 
     def close(self) -> None:
+        """Let go of the file."""
         if self._file is not None:
             self._file.close()
             self._file = None

@@ -18,11 +18,13 @@ from .rendering import charge as shown
 
 
 def retrieve_charge(call: Call, object_id: str) -> Document:
+    """Return one charge."""
     only(call.form, ("expand",))
     return shown(call.account.charge(object_id))
 
 
 def list_charges(call: Call) -> Document:
+    """Return charges, newest first."""
     only(call.form, lists.COMMON | {"customer", "payment_intent", "transfer_group"})
     customer, intent = string(call.form, "customer"), string(call.form, "payment_intent")
     return lists.page(
@@ -42,6 +44,7 @@ def _event(event: Event) -> Document:
 
 
 def retrieve_event(call: Call, object_id: str) -> Document:
+    """Return one event."""
     only(call.form, ("expand",))
     found = call.account.events.get(object_id)
     if found is None:
@@ -50,6 +53,7 @@ def retrieve_event(call: Call, object_id: str) -> Document:
 
 
 def list_events(call: Call) -> Document:
+    """Return events, newest first."""
     only(call.form, lists.COMMON | {"type", "types", "delivery_success"})
     kind = string(call.form, "type")
     types = many(call.form, "types") or ([kind] if kind else [])

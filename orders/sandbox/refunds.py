@@ -118,6 +118,7 @@ def recount(account: Account, charge: Charge) -> None:
 def announce(
     account: Account, refund: Refund, charge: Charge, *, request: str | None, key: str | None
 ) -> None:
+    """Tell of a new refund and of its charge."""
     account.emit("refund.created", refund, request=request, key=key)
     account.emit("charge.refunded", charge, request=request, key=key)
 
@@ -136,6 +137,10 @@ def end(account: Account, refund: Refund, status: str, failure_reason: str | Non
 
 
 def find(call: Call, object_id: str) -> Refund:
+    """Return a refund.
+
+    Raises: Refused 404 when this account has none of this id.
+    """
     found = call.account.refunds.get(object_id)
     if found is None:
         raise no_such("refund", object_id, param="refund")

@@ -29,6 +29,7 @@ def render(record: Record) -> Document:
 
 
 def payment_intent(intent: PaymentIntent) -> Document:
+    """Return a payment intent as the API shows it."""
     return {
         "id": intent.id,
         "object": "payment_intent",
@@ -73,6 +74,7 @@ def payment_intent(intent: PaymentIntent) -> Document:
 
 
 def charge(charge: Charge) -> Document:
+    """Return a charge as the API shows it."""
     card = card_named(charge.card) or CARDS["pm_card_visa"]
     return {
         "id": charge.id,
@@ -156,6 +158,7 @@ def _card_details(card: Card, charge: Charge) -> Document:
 
 
 def payment_method(object_id: str, card: Card, created: int) -> Document:
+    """Return a payment method as the API shows it."""
     return {
         "id": object_id,
         "object": "payment_method",
@@ -182,6 +185,7 @@ def payment_method(object_id: str, card: Card, created: int) -> Document:
 
 
 def refund(refund: Refund) -> Document:
+    """Return a refund as the API shows it."""
     failed = refund.status == "failed"
     return {
         "id": refund.id,
@@ -209,6 +213,7 @@ def refund(refund: Refund) -> Document:
 
 
 def dispute(dispute: Dispute) -> Document:
+    """Return a dispute as the API shows it."""
     return {
         "id": dispute.id,
         "object": "dispute",

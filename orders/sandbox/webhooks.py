@@ -41,6 +41,7 @@ class Endpoint:
     id: str = field(default_factory=lambda: new_id("we"))
 
     def wants(self, account: str, kind: str) -> bool:
+        """Say whether an account's event of this kind goes here."""
         mine = self.account is None or self.account == account
         return mine and ("*" in self.events or kind in self.events)
 
@@ -59,6 +60,7 @@ class Delivery:
 
     @property
     def arrived(self) -> bool:
+        """Say whether the receiver took it."""
         return self.status is not None and 200 <= self.status < 300
 
 
@@ -76,6 +78,7 @@ class Webhooks:
         self._clock: Callable[[], float] = time.time
 
     def tell_time_by(self, clock: Callable[[], float]) -> None:
+        """Sign with this clock."""
         self._clock = clock
 
     def offer(self, account: Account, event: Event) -> None:
@@ -158,6 +161,7 @@ class Webhooks:
 
     @property
     def waiting(self) -> int:
+        """Return how many wait for their turn."""
         return sum(queue.qsize() for queue in self._queues.values())
 
     def remove(self, object_id: str | None) -> int:
@@ -167,6 +171,7 @@ class Webhooks:
         return before - len(self.endpoints)
 
     def told(self) -> dict[str, Any]:
+        """Return what the control path shows."""
         return {
             "endpoints": self.endpoints,
             "holding": self.holding,
@@ -176,6 +181,7 @@ class Webhooks:
         }
 
     async def close(self) -> None:
+        """End every delivery."""
         for task in list(self._tasks):
             task.cancel()
             with suppress(asyncio.CancelledError):

@@ -42,9 +42,11 @@ class World:
 
     @property
     def clock_offset(self) -> float:
+        """Return by how much the clock is shifted, in seconds."""
         return self.accounts.clock.offset
 
     def time(self) -> float:
+        """Return the time by the shifted clock."""
         return time.time() + self.clock_offset
 
     def start(self) -> None:
@@ -105,8 +107,10 @@ class World:
         self.note_endpoints()
 
     def set_clock(self, offset: float) -> None:
+        """Shift the clock to this offset from the machine's."""
         self.accounts.clock.offset = offset
         self.journal.note({"clock": offset})
 
     def note_endpoints(self) -> None:
+        """Write down who gets events."""
         self.journal.note({"endpoints": [asdict(one) for one in self.webhooks.endpoints]})

@@ -70,8 +70,11 @@ class TestAList:
         late = till.pay()
         control.shift_clock(-5000)
         early = till.pay()
-        page = till.client.v1.payment_intents.list(params={"created": {"lt": late.created}})
-        assert [one.id for one in page.data] == [early.id]
+        intents = till.client.v1.payment_intents
+        before = intents.list(params={"created": {"lt": late.created}})
+        assert [one.id for one in before.data] == [early.id]
+        since = intents.list(params={"created": {"gte": late.created}})
+        assert [one.id for one in since.data] == [late.id]
 
     def test_is_narrowed_by_customer(self, till: Till) -> None:
         till.pay()

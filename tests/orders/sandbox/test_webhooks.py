@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import stripe
 
 from orders.sandbox.client import SandboxControl
 from tests.orders.sandbox.receiver import SECRET, Receiver, receiver
-from tests.orders.sandbox.server import Till
+from tests.orders.sandbox.server import Till, running_sandbox
 
 PAID = ["payment_intent.created", "charge.succeeded", "payment_intent.succeeded"]
 
@@ -217,3 +218,14 @@ class TestAForgery:
         control.forge_event(account=till.key, type="payment_intent.succeeded", object=made_up)
         [event] = merchant.events()
         assert event.data.object.id == "pi_never"
+
+
+class TestTheCommandsOwnEndpoint:
+    def test_gets_the_events_of_every_account(self, tmp_path: Path) -> None:
+        with (
+            receiver() as one,
+            running_sandbox(tmp_path, "--webhook-url", one.url, "--webhook-secret", SECRET) as url,
+        ):
+            paid = {Till(url).pay().id, Till(url).pay().id}
+            one.wait_for(6)
+            assert {event.data.object.id for event in one.events()} >= paid
