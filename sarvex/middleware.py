@@ -16,12 +16,14 @@ import structlog
 from django.contrib.auth.middleware import AuthenticationMiddleware
 from django.contrib.messages.middleware import MessageMiddleware
 from django.contrib.sessions.middleware import SessionMiddleware
-from django.http import HttpRequest, HttpResponseBase
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.middleware.clickjacking import XFrameOptionsMiddleware
 from django.middleware.common import CommonMiddleware
 from django.middleware.csrf import CsrfViewMiddleware
 from django.middleware.security import SecurityMiddleware
 from whitenoise.middleware import WhiteNoiseMiddleware
+
+from orders.api.problems import response_for
 
 log = structlog.get_logger("sarvex.request")
 
@@ -61,6 +63,7 @@ class RequestContext:
         with structlog.contextvars.bound_contextvars(request_id=request_id):
             response = self.get_response(request)
             response.headers["Request-Id"] = request_id
+            _say_how_long(response)
             log.info(
                 "request",
                 method=request.method,
@@ -70,11 +73,25 @@ class RequestContext:
             )
         return response
 
+    def process_exception(
+        self, request: HttpRequest, exception: Exception
+    ) -> HttpResponseBase | None:
+        """Answer what a view raised with a problem document, with DEBUG on as well."""
+        if request.path_info.startswith(PEOPLE):
+            return None
+        return response_for(exception, request)
+
+
+def _say_how_long(response: HttpResponseBase) -> None:
+    """Name the body's length, without which the web server would send it in chunks."""
+    if isinstance(response, HttpResponse) and not response.has_header("Content-Length"):
+        response.headers["Content-Length"] = str(len(response.content))
+
 
 def _route(request: HttpRequest) -> str:
     """Return the route's pattern: a path as sent may hold what does not belong in a log."""
     match = request.resolver_match
-    return match.route if match is not None else "(none)"
+    return (match.route if match is not None else "") or "(none)"
 
 
 class _ForPeople:

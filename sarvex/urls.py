@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
-from django.urls import include, path
+from django.urls import include, path, re_path
 from drf_spectacular.views import SpectacularJSONAPIView, SpectacularSwaggerSplitView
 
 from orders.api.problems import refusal_response
@@ -22,11 +22,25 @@ urlpatterns = [
     path(
         "docs",
         SpectacularSwaggerSplitView.as_view(
-            url_name="openapi", authentication_classes=[], permission_classes=[]
+            url_name="openapi",
+            authentication_classes=[],
+            permission_classes=[],
+            http_method_names=[
+                "get",
+                "head",
+            ],  # its OPTIONS would need a template that is not there
         ),
     ),
     path("admin/", admin.site.urls),
 ]
+
+
+def _nothing(request: HttpRequest) -> HttpResponse:
+    return refusal_response("not_found", "There is nothing at this address.", request)
+
+
+# Every other address; with DEBUG on, Django would tell all routes in a page of HTML instead.
+urlpatterns.append(re_path("", _nothing))
 
 
 def _bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:

@@ -12,6 +12,9 @@ from django.http import HttpRequest
 
 from orders.errors import Refusal
 
+# No body of ours goes deeper than four; whoever reads a body later may recurse into this.
+DEEPEST = 32
+
 
 class MalformedJson(Refusal):
     """The body is not JSON that every reader reads alike."""
@@ -23,6 +26,10 @@ class PayloadTooLarge(Refusal):
     """The body is larger than the service reads."""
 
     code = "payload_too_large"
+
+    def headers(self) -> dict[str, str]:
+        """Say that the connection ends here: what is left of the body is not read."""
+        return {"Connection": "close"}
 
 
 class UnsupportedMediaType(Refusal):
@@ -51,11 +58,11 @@ def parse(raw: bytes) -> Any:
     """Return the value of a strict JSON text. Raises `MalformedJson`."""
     try:
         value = orjson.loads(raw)
+        if raw.count(b"{") + raw.count(b"[") > DEEPEST and _is_deeper(value, DEEPEST):
+            raise MalformedJson(f"The body may be nested {DEEPEST} deep at the most.")
         json.loads(raw, object_pairs_hook=_without_duplicates)
-    except orjson.JSONDecodeError as error:
+    except ValueError as error:  # of orjson, or of an integer longer than Python reads
         raise MalformedJson(f"The body is not acceptable JSON: {error}.") from error
-    except RecursionError as error:
-        raise MalformedJson("The body is nested too deeply.") from error
     if b"\\u0000" in raw and _has_nul(value):
         raise MalformedJson("Text must not contain NUL characters.")
     return value
@@ -97,6 +104,13 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         twice = next(name for name in names if names.count(name) > 1)
         raise MalformedJson(f"The member {twice!r} occurs twice.")
     return members
+
+
+def _is_deeper(value: Any, deepest: int) -> bool:
+    if not isinstance(value, dict | list):
+        return False
+    inner = value.values() if isinstance(value, dict) else value
+    return deepest == 0 or any(_is_deeper(one, deepest - 1) for one in inner)
 
 
 def _has_nul(value: Any) -> bool:

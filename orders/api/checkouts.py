@@ -42,7 +42,7 @@ class CreateCheckout(Endpoint):
     @extend_schema(**schemas.CREATE_CHECKOUT)
     def post(self, request: Request) -> HttpResponse:
         """Freeze a priced basket; 201 with the session."""
-        now, body, key = timezone.now(), request.data, key_of(request._request)
+        now, body, key = timezone.now(), self.body, key_of(request._request)
         said = validated(CheckoutInput, body)
         claim = claim_from(
             request._request,
@@ -79,20 +79,24 @@ class CompleteCheckout(Endpoint):
     @extend_schema(**schemas.COMPLETE_CHECKOUT)
     def post(self, request: Request, checkout_id: str) -> HttpResponse:
         """Charge the checkout and make its order, at most once, however often this is sent."""
-        now, body, principal = timezone.now(), request.data, self.principal
+        now, body, principal = timezone.now(), self.body, self.principal
         if principal.idempotency_required:
             key = required_key(request._request)
         else:
             key = key_of(request._request) or f"checkout:{checkout_id}"
-        claim = claim_from(
-            request._request,
-            principal,
-            key=key,
-            route="complete_checkout",
-            subject=checkout_id,
-            path={"checkout_id": checkout_id},
-            body=body,
-        )
+        try:
+            claim = claim_from(
+                request._request,
+                principal,
+                key=key,
+                route="complete_checkout",
+                subject=checkout_id,
+                path={"checkout_id": checkout_id},
+                body=body,
+            )
+        except Invalid:
+            validated(CompleteInput, body)  # which can name the member that is wrong
+            raise
         # An equal request was valid when it was first answered: look for its answer first.
         shelved = keys.shelved(claim, now=now)
         if shelved is not None:
@@ -125,7 +129,7 @@ class CancelCheckout(Endpoint):
     @extend_schema(**schemas.CANCEL_CHECKOUT)
     def post(self, request: Request, checkout_id: str) -> HttpResponse:
         """Close the session for good; 200 with the session."""
-        now, body, key = timezone.now(), request.data, key_of(request._request)
+        now, body, key = timezone.now(), self.body, key_of(request._request)
         validated(NothingInput, body)
         claim = claim_from(
             request._request,

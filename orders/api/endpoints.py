@@ -8,6 +8,7 @@ from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from orders.access import Principal
+from orders.api.bodies import read_body
 from orders.errors import Invalid, NotFound, Refusal
 from orders.models import ApiKey
 
@@ -34,17 +35,35 @@ class Endpoint(APIView):
         merchant_id = kwargs.get("merchant_id")
         if merchant_id is not None and merchant_id != principal.merchant_id:
             raise NotFound("There is nothing at this address.")
-        allowed = self.roles.get(request.method or "", frozenset())
+        # HEAD is GET without its body, and tells as much by its headers.
+        method = "GET" if request.method == "HEAD" else request.method or ""
+        allowed = self.roles.get(method, frozenset())
         if allowed and principal.role not in allowed:
             raise Forbidden(f"A key of role {principal.role} may not do this.")
-        if any("\0" in value for value in request.query_params.values()):
-            raise Invalid("Query parameters must not contain NUL characters.")
-        unknown = set(request.query_params) - self.filters - {"limit", "cursor"}
-        if unknown:
+        self._refuse_odd_parameters(request)
+
+    def _refuse_odd_parameters(self, request: Request) -> None:
+        errors = {}
+        for name, values in request.query_params.lists():
+            if name not in self.filters | {"limit", "cursor"}:
+                errors[name] = ["Unknown parameter."]
+            elif len(values) > 1:
+                errors[name] = ["Must be given once."]
+            elif not values[0] or "\0" in values[0]:
+                # An empty filter would list everything, which is hardly what was meant.
+                errors[name] = ["Must not be empty, nor contain NUL characters."]
+        if errors:
             raise Invalid(
-                "Some query parameters are not known.",
-                errors={name: ["Unknown parameter."] for name in sorted(unknown)},
+                "Some query parameters are not valid; `errors` names them.", errors=errors
             )
+
+    @property
+    def body(self) -> Any:
+        """The request's JSON body, read strictly. Raises what `read_body` raises.
+
+        Not DRF's `request.data`, which takes a chunked body for an empty one.
+        """
+        return read_body(self.request._request)
 
     @property
     def principal(self) -> Principal:

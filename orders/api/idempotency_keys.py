@@ -24,4 +24,12 @@ class ReadIdempotencyKey(Endpoint):
         if len(key) > 255 or "\0" in key:
             raise NotFound("No request with this key has begun anything.")
         arrivals.settle_down()
-        return Response(key_as_seen_by(self.principal, key))
+        # A key may end in slashes of its own; at other addresses they mean nothing.
+        path = request._request.path
+        as_sent = key + "/" * (len(path) - len(path.rstrip("/")))
+        try:
+            return Response(key_as_seen_by(self.principal, as_sent))
+        except NotFound:
+            if as_sent == key:
+                raise
+            return Response(key_as_seen_by(self.principal, key))

@@ -54,6 +54,7 @@ def key_of(request: HttpRequest) -> str:
         raise KeyInvalid("An Idempotency-Key has 1 to 255 visible ASCII characters, no spaces.")
     if key.startswith(RESERVED):
         raise KeyInvalid(f"Keys that begin with {RESERVED!r} are reserved.")
+    request.idempotency_key = key  # type: ignore[attr-defined]  # for refusals to echo
     return key
 
 

@@ -65,7 +65,7 @@ class CancelOperation(Endpoint):
     @extend_schema(**schemas.CANCEL_OPERATION)
     def post(self, request: Request, merchant_id: str, operation_id: str) -> HttpResponse:
         """Drop an accepted operation; 200 with it, 409 once it may have been sent."""
-        validated(NothingInput, request.data)
+        validated(NothingInput, self.body)
         found = access.operation(self.principal, operation_id)
         claim = claim_from(
             request._request,
@@ -88,7 +88,7 @@ class LookUpOperation(Endpoint):
     @extend_schema(**schemas.LOOK_UP_OPERATION)
     def post(self, request: Request, merchant_id: str, operation_id: str) -> HttpResponse:
         """Ask the provider, settle what it says, and return the operation as it then stands."""
-        validated(NothingInput, request.data)
+        validated(NothingInput, self.body)
         found = access.operation(self.principal, operation_id)
         with slow_request():
             reconcile.look_up(found.id, actor=self.principal.actor, now=database_now())

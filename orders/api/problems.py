@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import structlog
-from django.core.exceptions import PermissionDenied, RequestDataTooBig
+from django.core.exceptions import PermissionDenied, SuspiciousOperation
 from django.db import InterfaceError, OperationalError
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, UnreadablePostError
 from rest_framework import exceptions
 
 from orders.errors import PROBLEM_TYPE, REFUSALS, Refusal, problem
@@ -40,7 +40,7 @@ def response_for(error: Exception, request: HttpRequest) -> HttpResponse:
     """Return the problem document of an error; what nobody foresaw is a 500, and is logged."""
     if isinstance(error, Refusal):
         body = error.body(request_id_of(request))
-        return _response(error.kind.status, body, error.headers())
+        return _response(error.kind.status, body, error.headers(), request)
     if isinstance(error, OperationalError | InterfaceError):
         log.error("database_unavailable", error=type(error).__name__)
         return refusal_response("service_unavailable", "The database is out of reach.", request)
@@ -48,8 +48,8 @@ def response_for(error: Exception, request: HttpRequest) -> HttpResponse:
         return refusal_response("not_found", "There is nothing at this address.", request)
     if isinstance(error, PermissionDenied):
         return refusal_response("forbidden", "This is not allowed.", request)
-    if isinstance(error, RequestDataTooBig):
-        return refusal_response("payload_too_large", "The body is too large.", request)
+    if isinstance(error, SuspiciousOperation | UnreadablePostError):
+        return refusal_response("invalid_request", "The request cannot be read.", request)
     if isinstance(error, exceptions.APIException):
         return _of_rest_framework(error, request)
     log.error("request_failed", exc_info=error)
@@ -66,7 +66,7 @@ def refusal_response(code: str, detail: str, request: HttpRequest, **members: An
     kind = REFUSALS[code]
     body = problem(code, detail, request_id=request_id_of(request), **members)
     headers = {"Retry-After": str(kind.retry_after)} if kind.retry_after else {}
-    return _response(kind.status, body, headers)
+    return _response(kind.status, body, headers, request)
 
 
 def _of_rest_framework(error: exceptions.APIException, request: HttpRequest) -> HttpResponse:
@@ -99,7 +99,12 @@ def flat_errors(detail: Any, path: str = "") -> dict[str, list[str]]:
     return {path or "body": [str(message) for message in messages]}
 
 
-def _response(status: int, body: bytes, headers: dict[str, str]) -> HttpResponse:
+def _response(
+    status: int, body: bytes, headers: dict[str, str], request: HttpRequest
+) -> HttpResponse:
+    key: str = getattr(request, "idempotency_key", "")
+    if key:
+        headers = {**headers, "Idempotency-Key": key}
     return HttpResponse(
         body,
         status=status,

@@ -46,7 +46,7 @@ def page(
         rows = _after(rows, names, parameters["cursor"], backwards=order[0].startswith("-"))
     found = list(rows.order_by(*order)[: limit + 1])
     more, shown = len(found) > limit, found[:limit]
-    cursor = _cursor([getattr(shown[-1], name) for name in names]) if more else None
+    cursor = _cursor(shown[-1], names) if more else None
     return {"data": [document(row) for row in shown], "next_cursor": cursor}
 
 
@@ -60,16 +60,16 @@ def _limit(text: str | None) -> int:
     return int(text)
 
 
-def _cursor(values: list[Any]) -> str:
+def _cursor(last: Model, names: list[str]) -> str:
+    """Spell where a page ended: which list it was of, and the columns of its last row."""
+    values = [getattr(last, name) for name in names]
     spelt = [one.isoformat() if isinstance(one, datetime) else one for one in values]
-    return urlsafe_b64encode(orjson.dumps(spelt)).decode().rstrip("=")
+    return urlsafe_b64encode(orjson.dumps([last._meta.model_name, *spelt])).decode().rstrip("=")
 
 
 def _after(rows: QuerySet[Row], names: list[str], cursor: str, *, backwards: bool) -> QuerySet[Row]:
     try:
-        values = orjson.loads(urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
-        fields: list[Any] = [rows.model._meta.get_field(name) for name in names]
-        typed = [one.to_python(value) for one, value in zip(fields, list(values), strict=True)]
+        typed = _read(rows.model, names, cursor)
     except (ValueError, TypeError, ValidationError) as error:
         raise Invalid(
             "The cursor is not one that this list gave out.", errors={"cursor": ["Not a cursor."]}
@@ -78,3 +78,21 @@ def _after(rows: QuerySet[Row], names: list[str], cursor: str, *, backwards: boo
     if len(names) == 1:
         return rows.filter(compare(F(names[0]), Value(typed[0])))
     return rows.filter(compare(_Both(*map(F, names)), _Both(*map(Value, typed))))
+
+
+def _read(model: type[Model], names: list[str], cursor: str) -> list[Any]:
+    """Return a cursor's columns; whatever cannot have been spelt by `_cursor` is refused."""
+    whose, *values = orjson.loads(urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
+    if whose != model._meta.model_name:
+        raise ValueError("a cursor of another list")
+    return [_typed(model, name, value) for name, value in zip(names, values, strict=True)]
+
+
+def _typed(model: type[Model], name: str, value: Any) -> Any:
+    if not isinstance(value, str) or "\0" in value:
+        raise TypeError("columns are spelt as text")
+    field: Any = model._meta.get_field(name)
+    typed = field.to_python(value)
+    if isinstance(typed, datetime) and typed.tzinfo is None:
+        raise ValueError("times are spelt with their offset")
+    return typed
