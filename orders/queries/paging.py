@@ -9,20 +9,12 @@ from typing import Any, TypeVar
 
 import orjson
 from django.core.exceptions import ValidationError
-from django.db.models import F, Func, Model, QuerySet, Value
-from django.db.models.lookups import GreaterThan, LessThan
+from django.db.models import Model, Q, QuerySet
 
 from orders.errors import Invalid
 
 DEFAULT_LIMIT, MOST = 20, 100
 Row = TypeVar("Row", bound=Model)
-
-
-class _Both(Func):
-    """`ROW(a, b)`, which PostgreSQL compares as a pair and looks up in an index on both."""
-
-    function = "ROW"
-    output_field = None  # type: ignore[assignment]
 
 
 def page(
@@ -74,10 +66,14 @@ def _after(rows: QuerySet[Row], names: list[str], cursor: str, *, backwards: boo
         raise Invalid(
             "The cursor is not one that this list gave out.", errors={"cursor": ["Not a cursor."]}
         ) from error
-    compare = LessThan if backwards else GreaterThan
-    if len(names) == 1:
-        return rows.filter(compare(F(names[0]), Value(typed[0])))
-    return rows.filter(compare(_Both(*map(F, names)), _Both(*map(Value, typed))))
+    past = "lt" if backwards else "gt"
+    first, last = names[0], names[-1]
+    if first == last:
+        return rows.filter(**{f"{last}__{past}": typed[0]})
+    # The first condition is the range that an index is read from, the second one its edge.
+    return rows.filter(**{f"{first}__{past}e": typed[0]}).filter(
+        Q(**{f"{first}__{past}": typed[0]}) | Q(**{f"{last}__{past}": typed[1]})
+    )
 
 
 def _read(model: type[Model], names: list[str], cursor: str) -> list[Any]:

@@ -16,7 +16,6 @@ from typing import Any
 
 from idempotency import delivery
 from orders.actions import complete_checkout, receive_event, reconcile, settlement, submission
-from orders.subscribers import guardian
 
 ARMED = Path(os.environ["SARVEX_CRASH_FILE"])
 
@@ -66,7 +65,7 @@ def install() -> None:
     _before(submission, "settle", "web: answered, not settled", "worker: answered, not settled")
     _after(settlement, "answer_key", *(f"{who}: settle not committed" for who in SETTLERS))
     _after(submission, "submit", "web: settled, not answered")
-    _after(guardian.submission, "submit_accepted", "worker: settled, not marked delivered")
+    _after(submission, "submit_accepted", "worker: settled, not marked delivered")
     _before(delivery, "_deliver", "worker: leased, not worked on")
     # The provider's event.
     _after(receive_event, "_keep", "event: kept, not worked on")

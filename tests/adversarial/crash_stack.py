@@ -16,7 +16,7 @@ import psutil
 import requests
 
 from orders.sandbox.client import SandboxControl
-from tests.processes import database_url_of, free_port, running
+from tests.processes import free_port, running
 
 # Short, and in the order that the settings demand.
 DURATIONS = {
@@ -75,17 +75,20 @@ class CrashStack:
 
 
 @contextmanager
-def crash_stack(folder: Path, *, database: str, stripe: str, redis: str) -> Iterator[CrashStack]:
-    """Run a stack with crash points until the block ends."""
+def crash_stack(
+    folder: Path, *, database_url: str, stripe: str, redis_url: str, **more: str
+) -> Iterator[CrashStack]:
+    """Run a stack with crash points until the block ends; `more` goes into its environment."""
     port = free_port()
     url, crash_file = f"http://127.0.0.1:{port}", folder / "armed"
     env = {
         **DURATIONS,
-        "DATABASE_URL": database_url_of(database),
-        "REDIS_URL": redis,
+        "DATABASE_URL": database_url,
+        "REDIS_URL": redis_url,
         "STRIPE_API_BASE": stripe,
         "SARVEX_CRASH_FILE": str(crash_file),
         "SARVEX_DB_CONNECTIONS": "6",
+        **more,
     }
     web = [
         str(BIN / "granian"), "--interface", "wsgi", "--host", "127.0.0.1", "--port", str(port),

@@ -10,6 +10,7 @@ import pytest
 from orders.sandbox.client import SandboxControl
 from tests.adversarial.crash_cells import FOLLOW_UPS, POINTS, run_cell
 from tests.adversarial.crash_stack import CrashStack, crash_stack
+from tests.processes import database_url_of
 from tests.shop import Shop
 
 
@@ -20,7 +21,10 @@ def dying(
     """Run one stack with crash points for the session."""
     folder = tmp_path_factory.mktemp("dying")
     redis = os.environ["REDIS_URL"]
-    with crash_stack(folder, database=database, stripe=stripe_url, redis=redis) as stack:
+    database_url = database_url_of(database)
+    with crash_stack(
+        folder, database_url=database_url, stripe=stripe_url, redis_url=redis
+    ) as stack:
         yield stack
 
 
