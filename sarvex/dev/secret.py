@@ -6,9 +6,25 @@ import os
 import secrets
 from pathlib import Path
 
+from django.core.exceptions import ImproperlyConfigured
+
 
 def development_secret(home: Path) -> str:
-    """Return the key kept in `home`, making it on first use; two starts at once agree on one."""
+    """Return the key kept in `home`, making it on first use; two starts at once agree on one.
+
+    Raises:
+        ImproperlyConfigured: the home cannot be written or read.
+    """
+    try:
+        return _kept_key(home)
+    except OSError as error:
+        raise ImproperlyConfigured(
+            f"SARVEX_HOME {home} cannot be used ({error.strerror}):"
+            " set it to a folder of yours, or set SECRET_KEY"
+        ) from None
+
+
+def _kept_key(home: Path) -> str:
     path = home / "secret_key"
     if not path.exists():
         home.mkdir(parents=True, exist_ok=True)

@@ -6,6 +6,8 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,12 +18,27 @@ from sarvex.dev.servers import CHECKOUT
 @pytest.fixture
 def checkout(folder: Path) -> Path:
     """A checkout in which nothing was installed yet."""
-    shutil.copy(CHECKOUT / "Makefile", folder)
+    return lay_out(folder)
+
+
+@pytest.fixture(scope="class")
+def installed() -> Iterator[Path]:
+    """A checkout whose environment was made; a test that changes its locks has them installed."""
+    with tempfile.TemporaryDirectory(prefix="sarvex-") as made:
+        checkout = lay_out(Path(made))
+        code, printed = venv(checkout)
+        assert code == 0, printed
+        assert "creating .venv" in printed
+        yield checkout
+
+
+def lay_out(folder: Path) -> Path:
+    """Copy what `make` needs of a checkout; its locks name nothing."""
     (folder / "sarvex/dev").mkdir(parents=True)
     shutil.copy(CHECKOUT / "sarvex/dev/venv.sh", folder / "sarvex/dev")
     (folder / "requirements").mkdir()
-    (folder / "requirements/run.txt").write_text("# nothing is needed here\n")
-    (folder / "requirements/test.txt").write_text("# nor here\n")
+    for kind in ("run", "test"):
+        (folder / f"requirements/{kind}.txt").write_text("# nothing is needed here\n")
     return folder
 
 
@@ -73,30 +90,46 @@ class TestMake:
 
 
 class TestVenv:
-    def test_is_made_once_and_found_good(self, checkout: Path) -> None:
-        first, again = venv(checkout), venv(checkout)
-
-        assert first[0] == 0, first[1]
-        assert "creating .venv" in first[1]
-        assert again == (0, "")
-        python = checkout / ".venv/bin/python"
+    def test_is_made_once_and_found_good(self, installed: Path) -> None:
+        assert venv(installed) == (0, "")
+        python = installed / ".venv/bin/python"
         words: list[str | Path] = [python, "-c", "import sarvex; print(*sarvex.__path__)"]
-        assert subprocess.check_output(words, cwd="/", text=True) == f"{checkout}/sarvex\n"
+        where = subprocess.check_output(words, cwd="/", text=True)
+        assert where == f"{installed.resolve()}/sarvex\n"
 
-    def test_is_brought_up_to_date_when_the_lock_changes(self, checkout: Path) -> None:
-        venv(checkout)
-        (checkout / "requirements/run.txt").write_text("# something else is needed\n")
+    def test_is_brought_up_to_date_when_the_lock_changes(self, installed: Path) -> None:
+        (installed / "requirements/run.txt").write_text("# something else is needed\n")
 
-        assert "installing the locked requirements" in venv(checkout)[1]
-        assert venv(checkout) == (0, "")
+        assert "installing the locked requirements" in venv(installed)[1]
+        assert venv(installed) == (0, "")
 
-    def test_is_never_believed_after_an_install_that_failed(self, checkout: Path) -> None:
-        (checkout / "requirements/run.txt").write_text("no-hash-given==1.0\n")
-
+    def test_is_never_believed_after_an_install_that_failed(self, installed: Path) -> None:
+        (installed / "requirements/run.txt").write_text("no-hash-given==1.0\n")
         for _ in range(2):
-            code, printed = venv(checkout)
+            code, printed = venv(installed)
             assert code == 1
             assert "sarvex: installing requirements/run.txt failed" in printed.splitlines()[-1]
+
+        (installed / "requirements/run.txt").write_text("# good again\n")
+        assert venv(installed)[0] == 0
+
+    def test_is_not_held_up_by_the_lock_of_an_install_that_was_killed(
+        self, installed: Path
+    ) -> None:
+        dead = subprocess.Popen(["true"])
+        dead.wait()
+        (installed / ".sarvex/venv.lock").mkdir(parents=True)
+        (installed / ".sarvex/venv.lock/pid").write_text(f"{dead.pid}\n")
+        (installed / "requirements/run.txt").write_text("# needs an install\n")
+
+        assert venv(installed)[0] == 0
+        assert not (installed / ".sarvex/venv.lock").exists()
+
+    def test_for_tests_serves_running_too(self, installed: Path) -> None:
+        (installed / "requirements/test.txt").write_text("# new tests\n")
+
+        assert venv(installed, kind="test")[0] == 0
+        assert venv(installed, kind="run") == (0, "")
 
     def test_is_made_anew_when_its_making_was_interrupted(self, checkout: Path) -> None:
         (checkout / ".venv/bin").mkdir(parents=True)  # begun, and the power went
@@ -106,16 +139,3 @@ class TestVenv:
 
         assert code == 0, printed
         assert "creating .venv" in printed
-
-    def test_is_not_held_up_by_the_lock_of_an_install_that_was_killed(self, checkout: Path) -> None:
-        dead = subprocess.Popen(["true"])
-        dead.wait()
-        (checkout / ".sarvex/venv.lock").mkdir(parents=True)
-        (checkout / ".sarvex/venv.lock/pid").write_text(f"{dead.pid}\n")
-
-        assert venv(checkout)[0] == 0
-        assert not (checkout / ".sarvex/venv.lock").exists()
-
-    def test_for_tests_serves_running_too(self, checkout: Path) -> None:
-        assert venv(checkout, kind="test")[0] == 0
-        assert venv(checkout, kind="run") == (0, "")

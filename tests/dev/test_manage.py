@@ -61,6 +61,14 @@ class TestManage:
         assert result.returncode == 0, result.stderr
         assert "orders.0001" in result.stdout
 
+    def test_names_a_home_that_cannot_be_used(self, folder: Path) -> None:
+        (folder / "file").touch()
+
+        result = manage(folder / "file" / "home", "check")
+
+        assert (result.returncode, result.stderr.count("\n")) == (1, 1), result.stderr
+        assert "SARVEX_HOME" in result.stderr
+
     def test_names_a_database_of_the_environment_that_is_out_of_reach(self, home: Path) -> None:
         url = "postgresql://somebody:hidden@127.0.0.1:1/shop"
 
