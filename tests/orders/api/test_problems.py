@@ -9,9 +9,9 @@ from django.conf import settings
 from django.db import OperationalError
 from django.test import Client
 
+from idempotency import replay_cache
 from orders.api import checkouts, orders
 from orders.sandbox.client import SandboxControl
-from sarvex import health
 from tests.orders.api.problems import PAY, complete_raw, problem
 from tests.shop import BASKET, Shop, new_key
 
@@ -183,7 +183,7 @@ class TestADefectOfOurOwn:
         monkeypatch.setattr(settings, "DEBUG", debug)
         monkeypatch.setattr(orders, "page", _raise)
         monkeypatch.setattr(checkouts, "complete_checkout", _raise)
-        monkeypatch.setattr(health.replay_cache, "is_up", _raise)
+        monkeypatch.setattr(replay_cache, "is_up", _raise)
 
         told = [
             acme.get("{m}/orders"),
