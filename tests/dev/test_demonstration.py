@@ -7,6 +7,7 @@ import re
 import signal
 from pathlib import Path
 
+import pytest
 import requests
 
 from tests.dev.stacks import RunningStack
@@ -27,6 +28,8 @@ def api_keys(stack: RunningStack) -> dict[str, str]:
     return dict(re.findall(r"API key +(\w+) +(\S+)", stack.printed))
 
 
+# Two whole starts, on two cores that other tests use as well.
+@pytest.mark.timeout(300)
 class TestDemonstration:
     def test_shows_one_charge_for_fifty_requests_and_keeps_its_keys(self, home: Path) -> None:
         first = RunningStack(home).await_ready()
