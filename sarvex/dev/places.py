@@ -6,11 +6,13 @@ import contextlib
 import hashlib
 import os
 import secrets
+import shutil
 import stat
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from sarvex.dev import liveness
 from sarvex.dev.account import Account, server_account
 from sarvex.dev.private import write_private
 from sarvex.dev.refusals import Refused
@@ -86,10 +88,25 @@ def _far_place(home: Path, near: Path, account: Account) -> Path:
         except OSError:
             continue
         if account.can("-x", far / name):
+            _clear_left(far)
             (far / name / "home").write_text(f"{home}\n", encoding="utf-8")
             return far / name
     tried = " nor ".join(map(str, (home, *FAR_PLACES)))
     raise Refused(f"{account.name}, who runs the servers for root, can reach neither {tried}")
+
+
+def _clear_left(far: Path) -> None:
+    """Remove what homes left here that lay in the temporary folder, as in tests, and are gone.
+
+    Other homes' data stays, even when its home is not to be seen: that may only be unmounted.
+    """
+    temporary = Path(tempfile.gettempdir())
+    for mark in far.glob("*/home"):
+        home = Path(mark.read_text("utf-8").strip())
+        if temporary in home.parents and not home.exists():
+            data = mark.with_name("postgres")
+            if not liveness.workers_of(data):
+                shutil.rmtree(mark.parent, ignore_errors=True)
 
 
 def _make_trusted(folder: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -222,8 +223,15 @@ class TestServersOfAnAccount:
             assert (str(places.root) in printed) == places.is_far
             assert oct(closed.stat().st_mode)[-3:] == "700", "a folder of the user was opened"
             assert places_of(home) == places
+
+            # A home in the temporary folder that is gone takes its data along, sooner or later.
+            servers.stop(home)
+            shutil.rmtree(home)
+            places_of(closed / "another")
+            assert not places.root.exists()
         finally:
             clear_away(home)
+            clear_away(closed / "another")
 
     def test_run_from_copies_when_the_programs_are_closed(
         self, home: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
