@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from threading import Event, get_ident
-from typing import Any
+from typing import Any, TypeVar
 
 import psycopg
 import pytest
@@ -23,6 +23,7 @@ from tests.idempotency.rows import a_claim
 from tests.processes import CHECKOUT, database_url_of
 
 LAST = -1
+Note = TypeVar("Note")
 
 
 class Paper:
@@ -60,6 +61,13 @@ def fail_at_first(error: Exception) -> Callable[[int], None]:
     return before
 
 
+class Quiet(LaterWriter[Note]):
+    """A writer that writes when it is told to, and has no thread."""
+
+    def _ensure_thread(self) -> None:
+        pass
+
+
 class TestLaterWriter:
     def test_writes_in_a_thread_of_its_own(self) -> None:
         paper = Paper()
@@ -84,15 +92,15 @@ class TestLaterWriter:
     @pytest.mark.parametrize("error", [OperationalError("away"), InterfaceError("closed")])
     def test_keeps_what_could_not_be_written(self, error: Exception) -> None:
         paper = Paper(fail_at_first(error))
-        writer = LaterWriter("paper", paper.write)
-        writer.add(1)
+        writer = Quiet("paper", paper.write)
+        expected = list(range(2 * BATCH + 1))
+        for note in expected:
+            writer.add(note)
         writer.write_out()
-        writer.add(2)
+        assert paper.notes == []
         writer.write_out()
-        writer.add(LAST)
 
-        assert paper.complete.wait(30)
-        assert paper.notes == [1, 2, LAST]
+        assert paper.notes == expected
 
     def test_goes_on_after_a_mistake_of_ours(self) -> None:
         failed = Event()
@@ -149,13 +157,6 @@ def outcomes(key: str) -> list[str]:
     """Return how the arrivals for a key were answered, in the order of their rows."""
     arrived = Arrival.objects.filter(key=key).order_by("id")
     return list(arrived.values_list("outcome", flat=True))
-
-
-class Quiet(LaterWriter[Arrival]):
-    """A writer that writes when it is told to, and has no thread."""
-
-    def _ensure_thread(self) -> None:
-        pass
 
 
 class TestDatabaseAwayAndBack:
@@ -235,7 +236,7 @@ for number in range(700):
 sys.exit(3)
 """
 FORK = """
-import os, sys
+import os, sys, time
 import django
 django.setup()
 from idempotency.later import LaterWriter
@@ -247,7 +248,14 @@ while os.fstat(paper).st_size == 0:
 child = os.fork()
 writer.add("child\\n" if child == 0 else "parent\\n")
 if child:
-    os.waitpid(child, 0)
+    _, ended = os.waitpid(child, 0)
+    sys.exit(os.waitstatus_to_exitcode(ended))
+# A child that ends without saying goodbye: only its own thread can have written its note.
+patience = time.monotonic() + 20
+while b"child" not in open(sys.argv[1], "rb").read():
+    if time.monotonic() > patience:
+        os._exit(1)
+os._exit(0)
 """
 
 

@@ -98,10 +98,16 @@ class TestHandlerKey:
 
         assert told == expected
 
-    def test_is_left_whole_up_to_the_providers_longest(self) -> None:
-        whole = "acme:" + "k" * 250
+    @pytest.mark.parametrize("longest", [64, 255])
+    def test_is_left_whole_up_to_the_providers_longest(self, longest: int) -> None:
+        fits = "k" * (longest - len("acme:"))
+        told, hashed = (
+            handler_key(merchant="acme", key=key, generation=0, longest=longest)
+            for key in (fits, fits + "k")
+        )
 
-        assert handler_key(merchant="acme", key="k" * 250, generation=0, longest=255) == whole
+        assert told == f"acme:{fits}"
+        assert hashed == sha256(f"acme:{fits}k".encode()).hexdigest()
 
     @given(
         key=st.text(
