@@ -136,11 +136,16 @@ def read_key(*, merchant: str, key: str) -> Standing | None:
     return None if row is None else _standing(row)
 
 
-def take_again(record_id: int, *, operation_id: str) -> bool:
-    """Let an equal request try a released key again; of several at once exactly one may."""
+def take_again(record_id: int, *, operation_id: str, after: str) -> bool:
+    """Let an equal request try a released key again; of several at once exactly one may.
+
+    `after` is the operation that was not sent, as the caller knows it: one that another try has
+    meanwhile replaced is not tried again.
+    """
     return _update(
-        "state = 'open', operation_id = %s WHERE id = %s AND state = 'released'",
-        (operation_id, record_id),
+        "state = 'open', operation_id = %s"
+        " WHERE id = %s AND state = 'released' AND operation_id = %s",
+        (operation_id, record_id, after),
     )
 
 

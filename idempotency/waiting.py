@@ -42,5 +42,7 @@ def wait_for_owner(claim: Claim, *, at_most: timedelta) -> Standing | Answer | N
             return shelved
         if looks % 2 == 0 or deadline - time.monotonic() <= 0:
             standing = read_key(merchant=claim.merchant, key=claim.key)
-            if standing is None or standing.state != State.OPEN:
+            if standing is None or standing.fingerprint != claim.fingerprint:
+                return None  # the key's window ended while we waited: another request has it now
+            if standing.state != State.OPEN:
                 return standing

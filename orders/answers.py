@@ -34,7 +34,7 @@ def answer_of(operation: Operation) -> Answer:
             replayed=True,
             expires_at=kept.expires_at,
         )
-    if operation.status == Operation.Status.FAILED:
+    if operation.status == Operation.Status.FAILED and not operation.contradicted_by:
         return nothing_was_sent(operation)
     return under_way(operation)
 

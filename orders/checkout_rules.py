@@ -7,7 +7,7 @@ from typing import Any
 
 from orders.documents import operation_document
 from orders.errors import Refusal
-from orders.models import CheckoutSession
+from orders.models import CheckoutSession, Operation
 
 
 class CheckoutAlreadyCompleted(Refusal):
@@ -53,7 +53,7 @@ BROKEN_BY: dict[str, str] = {
 }
 
 
-def refuse_unless_open(checkout: CheckoutSession, *, now: datetime) -> None:
+def refuse_unless_open(checkout: CheckoutSession, *, actor: str, now: datetime) -> None:
     """Raise the refusal that fits unless the locked checkout may be completed or canceled."""
     status = checkout.status_at(now)
     if status == CheckoutSession.Status.COMPLETED:
@@ -66,12 +66,20 @@ def refuse_unless_open(checkout: CheckoutSession, *, now: datetime) -> None:
         raise CheckoutInProgress(
             "Another request is completing the checkout, or its outcome is not known yet."
             " Nothing new was begun.",
-            operation=operation_document(operation) if operation else None,
+            operation=_as_seen_by(actor, operation) if operation else None,
         )
     if status == CheckoutSession.Status.CANCELED:
         raise CheckoutCanceled("The checkout was canceled.")
     if status == CheckoutSession.Status.EXPIRED:
         raise CheckoutExpired("The checkout has expired.")
+
+
+def _as_seen_by(actor: str, operation: Operation) -> dict[str, Any]:
+    """Return what another agent may know of an operation: that it is there, and how it stands."""
+    whole = operation_document(operation)
+    if operation.actor == actor or not actor.startswith("agent:"):
+        return whole
+    return {name: whole[name] for name in ("object", "id", "type", "status")}
 
 
 def refuse_other_amount(checkout: CheckoutSession, expected: int | None) -> None:

@@ -1,4 +1,4 @@
-"""The one clock that every process of an installation shares: the database's.
+"""Time: the database's, which every process shares, and how long this process took.
 
 What one process writes down and another compares with (when something was sent, until when it is
 being looked up) is in this time, so that two hosts whose clocks are an hour apart agree on it.
@@ -6,7 +6,9 @@ being looked up) is in this time, so that two hosts whose clocks are an hour apa
 
 from __future__ import annotations
 
-from datetime import datetime
+import time
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 from django.db import connection
 
@@ -17,3 +19,21 @@ def database_now() -> datetime:
         cursor.execute("SELECT statement_timestamp()")
         now: datetime = cursor.fetchone()[0]
         return now
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A point in this process's time, by both of its clocks."""
+
+    monotonic: float
+    wall: float
+
+    @classmethod
+    def now(cls) -> Moment:
+        """Return the present moment."""
+        return cls(time.monotonic(), time.time())
+
+    def ago(self) -> timedelta:
+        """Return how long ago it was: the longer of the two, since each may have stood still."""
+        passed = max(time.monotonic() - self.monotonic, time.time() - self.wall)
+        return timedelta(seconds=passed)

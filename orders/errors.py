@@ -55,9 +55,7 @@ REFUSALS: dict[str, Kind] = {
     "payment_handler_unavailable": Kind(
         503, "The payment provider could not be reached; nothing was charged", True, 5
     ),
-    "service_unavailable": Kind(
-        503, "The service cannot work at the moment; nothing was begun", True, 2
-    ),
+    "service_unavailable": Kind(503, "The service cannot work at the moment", True, 2),
 }
 
 

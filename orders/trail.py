@@ -78,6 +78,22 @@ def completed(
     )
 
 
+def contradicted(
+    operation: Operation, *, response: dict[str, Any], now: datetime
+) -> MutationAttempt:
+    """The provider moved money although the operation had ended without moving any."""
+    line = _about(
+        operation,
+        phase=Phase.COMPLETED,
+        actor=operation.actor,
+        completed_at=now,
+        handler_response=response,
+        error_message=operation.error_message,
+    )
+    line.mutation_id, line.local_status = new_mutation_id(), "contradicted"
+    return line
+
+
 def transitioned(
     order: Order,
     *,

@@ -17,7 +17,8 @@ import orjson
 import structlog
 
 SECRET = re.compile(
-    r"(svx_[a-z]+_[0-9a-f]{8})_[A-Za-z0-9_-]+|\b((?:sk|rk|whsec|pk)_[A-Za-z]*_?)[A-Za-z0-9_]{6,}"
+    r"(svx_[a-z]+_[0-9a-f]{8})_[A-Za-z0-9_-]+"
+    r"|\b((?:sk|rk|pk)_(?:test_|live_)?|whsec_|pm_)[A-Za-z0-9_+/=-]{6,}"
     r"|(pi_[A-Za-z0-9]+_secret_)[A-Za-z0-9]+|(Bearer )\S+"
 )
 EMAIL = re.compile(r"[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+\.[A-Za-z]{2,}")
@@ -31,9 +32,18 @@ def mask(text: str) -> str:
 
 def _mask_values(_: Any, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
     for name, value in event.items():
-        if isinstance(value, str) and ("_" in value or "@" in value or "Bearer" in value):
-            event[name] = mask(value)
+        event[name] = _masked(value)
     return event
+
+
+def _masked(value: Any) -> Any:
+    if isinstance(value, str):
+        return mask(value) if "_" in value or "@" in value or "Bearer" in value else value
+    if isinstance(value, dict):
+        return {name: _masked(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_masked(inner) for inner in value]
+    return value
 
 
 def _dumps(event: Any, default: Any = None, **_: Any) -> str:

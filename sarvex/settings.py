@@ -105,9 +105,13 @@ DATABASE_URL_IS_GIVEN = bool(env.str("DATABASE_URL", default=""))
 DATABASE_URL = url("DATABASE_URL", {"postgres", "postgresql"}) or endpoints.database_url(
     SARVEX_HOME
 )
+try:
+    _database = env.db_url_config(DATABASE_URL)
+except ValueError as error:
+    raise ImproperlyConfigured(f"DATABASE_URL cannot be read: {error}") from error
 DATABASES = {
     "default": {
-        **env.db_url_config(DATABASE_URL),
+        **_database,
         "ENGINE": "django.db.backends.postgresql",
         "ATOMIC_REQUESTS": False,
         "DISABLE_SERVER_SIDE_CURSORS": False,
@@ -116,6 +120,7 @@ DATABASES = {
         "CONN_MAX_AGE": 0,
         "CONN_HEALTH_CHECKS": True,
         "OPTIONS": {
+            **_database.get("OPTIONS", {}),
             "pool": {
                 "min_size": 1,
                 "max_size": whole("SARVEX_DB_CONNECTIONS", 12, most=500),
@@ -126,6 +131,11 @@ DATABASES = {
             },
             "application_name": "sarvex",
             "connect_timeout": 5,
+            # A server that vanished without a word is noticed within these, and not in hours.
+            "keepalives_idle": 10,
+            "keepalives_interval": 5,
+            "keepalives_count": 3,
+            "tcp_user_timeout": 15_000,
             # lock_timeout: a row lock is held for one short phase; five seconds means trouble.
             # statement_timeout: nothing a request asks takes longer.
             # idle_in_transaction: a phase does no I/O but SQL, so an idle one is a dead client.
@@ -158,7 +168,11 @@ CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = 25.0
 CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_timeout": 10.0, "socket_connect_timeout": 2.0}
 CELERY_BROKER_CONNECTION_TIMEOUT = 2.0
 CELERY_BEAT_SCHEDULE = {
-    "deliver what no nudge told of": {"task": "idempotency.deliver_due", "schedule": 2.0},
+    "deliver what no nudge told of": {
+        "task": "idempotency.deliver_due",
+        "schedule": 2.0,
+        "options": {"expires": 10},
+    },
     "look up unknown outcomes": {"task": "orders.reconcile_operations", "schedule": 5.0},
 }
 
@@ -240,6 +254,8 @@ SECURE_HSTS_SECONDS = 0 if SARVEX_INSECURE_HTTP else 365 * 24 * 3600
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = not SARVEX_INSECURE_HTTP
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 X_FRAME_OPTIONS = "DENY"
+# Django looks for its own middlewares by their dotted names; `sarvex.middleware` subclasses them.
+SILENCED_SYSTEM_CHECKS = ["security.W001", "security.W002", "security.W003"]
 
 # --- Language, time, static files ---------------------------------------------------------------
 

@@ -13,11 +13,11 @@ import pytest
 from django.conf import settings
 from django.db import connection
 from django.test.utils import setup_databases, teardown_databases
-from orders.sandbox.client import SandboxControl
 from pytest_django.plugin import DjangoDbBlocker
 
 from idempotency import replay_cache
 from orders.api import authentication
+from orders.sandbox.client import SandboxControl
 from tests.processes import sandbox_process, web_process
 from tests.shop import Shop, open_shop
 

@@ -53,7 +53,7 @@ def _cancel(claim: Claim, *, now: datetime) -> Answer:
     if checkout is None:
         raise NotFound("No such checkout.")
     if checkout.status != CheckoutSession.Status.CANCELED:
-        refuse_unless_open(checkout, now=now)
+        refuse_unless_open(checkout, actor=claim.actor, now=now)
         checkout.cancel()
         checkout.save(update_fields=["status"])
         record(

@@ -16,10 +16,10 @@ from idempotency.outbox import publish
 from orders import announcements, locks, trail
 from orders.actions import keys, submission
 from orders.actions.standing import stand
-from orders.actions.submission import Moment
 from orders.answers import under_way
 from orders.checkout_rules import BROKEN_BY, PASSED, refuse_other_amount, refuse_unless_open
-from orders.errors import NotFound, Refusal
+from orders.clock import Moment
+from orders.errors import NotFound, Refusal, ServiceUnavailable
 from orders.models import Operation
 from orders.models.operations import new_operation_id
 from orders.models.orders import Order, derive_order_id
@@ -95,14 +95,21 @@ def _accept_for_certain(claim: Claim, **said: Any) -> Operation | Standing:
         return _accept(claim, operation_id=operation_id, **said)
     except (OperationalError, InterfaceError):
         connection.close()
-        written = (
-            Operation.objects.select_related("checkout", "merchant", "record")
-            .filter(id=operation_id)
-            .first()
-        )
-        if written is None:
-            raise
-        return written
+        return _read_again(operation_id)
+
+
+def _read_again(operation_id: str) -> Operation:
+    """Return the intent whose COMMIT was not answered, or say what is known of it."""
+    written = Operation.objects.select_related("checkout", "merchant", "record")
+    try:
+        return written.get(id=operation_id)
+    except Operation.DoesNotExist as error:
+        raise ServiceUnavailable("The database is out of reach. Nothing was begun.") from error
+    except (OperationalError, InterfaceError) as error:
+        raise ServiceUnavailable(
+            "The database went out of reach while the request was being written down, so it is not"
+            " known whether it was begun. Send it again with the same Idempotency-Key."
+        ) from error
 
 
 @transaction.atomic(durable=True)
@@ -123,7 +130,9 @@ def _accept(
         return standing
     earlier = None
     if not standing.fresh:
-        if not take_again(standing.record_id, operation_id=operation_id):
+        if not take_again(
+            standing.record_id, operation_id=operation_id, after=standing.operation_id
+        ):
             return standing
         earlier = Operation.objects.get(id=standing.operation_id)
     planned = earlier.planned_order_id if earlier else _planned_order_id(claim, standing)
@@ -132,7 +141,7 @@ def _accept(
     )
     if checkout is None:
         raise NotFound("No such checkout.")
-    refuse_unless_open(checkout, now=now)
+    refuse_unless_open(checkout, actor=claim.actor, now=now)
     refuse_other_amount(checkout, expected_amount_total)
     if locks.order_id_is_taken(checkout):
         planned = _free_order_id(claim, standing)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
 from datetime import datetime, timedelta
+from typing import Any
 
 import structlog
 from django.conf import settings
 from django.db import connection, transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from idempotency.answers import Answer
 from orders import locks
 from orders.actions.settlement import pause_before_look, settle, settle_locked
 from orders.answers import answer_of
-from orders.clock import database_now
+from orders.clock import Moment, database_now
 from orders.handlers.base import Outcome, Result, Sighting
 from orders.handlers.registry import handler_for
 from orders.models import Merchant, Operation
@@ -38,6 +41,7 @@ def look_up(operation_id: str, *, actor: str, now: datetime, reference: str = ""
     left to its sender. `now` is the database's time; `reference` is the provider's id, where the
     caller was told it.
     """
+    began_at = Moment.now()
     asking = _begin(operation_id, actor=actor, now=now, reference=reference)
     if isinstance(asking, Answer):
         return asking
@@ -45,8 +49,9 @@ def look_up(operation_id: str, *, actor: str, now: datetime, reference: str = ""
     connection.close()
     outcome = handler_for(name, merchant).look_up_charge(sighting)
     now = database_now()
-    outcome = _counted(outcome, sighting)
-    if outcome.result is Result.UNKNOWN and not is_gone:
+    outcome = _counted(outcome, sighting, took=began_at.ago())
+    if outcome.result is not Result.SUCCEEDED and not is_gone:
+        # Whoever is still sending it may have more to come: only what is done is done.
         return _leave_to_sender(operation_id)
     return settle(operation_id, outcome, actor=actor, now=now)
 
@@ -62,14 +67,38 @@ def sender_is_gone(operation: Operation, *, now: datetime) -> bool:
     return submitted_at is not None and submitted_at + settings.SARVEX_STALE_AFTER <= now
 
 
-def operations_to_look_up(now: datetime) -> list[str]:
-    """Return the operations that are due for a look, the longest overdue first, 500 at the most."""
+def look_up_what_is_due(*, actor: str, at_most: timedelta) -> Iterator[tuple[str, str]]:
+    """Look up each operation that is due for it, and yield its id and status, until none is left.
+
+    Stops early when the time is up. One that cannot be looked up says so in the log and holds up
+    no other. Several of these at once ask once each: what one has looked at is no longer due.
+    """
+    deadline = time.monotonic() + at_most.total_seconds()
+    failed: list[str] = []
+    while time.monotonic() < deadline:
+        now = database_now()
+        operation_id = _due(now).exclude(id__in=failed).values_list("id", flat=True).first()
+        if operation_id is None:
+            return
+        try:
+            look_up(operation_id, actor=actor, now=now)
+        except Exception:
+            log.exception("look_up_failed", operation=operation_id)
+            failed.append(operation_id)
+        yield operation_id, Operation.objects.values_list("status", flat=True).get(id=operation_id)
+
+
+def _due(now: datetime) -> QuerySet[Operation]:
+    """Return what is due for a look and is not being looked at, the longest overdue first."""
     stale = now - settings.SARVEX_STALE_AFTER
-    due = Operation.objects.filter(
-        Q(status=Operation.Status.INDETERMINATE, next_look_at__lte=now)
-        | Q(status=Operation.Status.SUBMITTING, submitted_at__lte=stale)
-    ).order_by("next_look_at", "id")
-    return list(due.values_list("id", flat=True)[:500])
+    return (
+        Operation.objects.filter(
+            Q(status=Operation.Status.INDETERMINATE, next_look_at__lte=now)
+            | Q(status=Operation.Status.SUBMITTING, submitted_at__lte=stale)
+        )
+        .exclude(looking_until__gt=now)
+        .order_by("next_look_at", "id")
+    )
 
 
 @transaction.atomic(durable=True)
@@ -98,14 +127,32 @@ def _begin(
         amount=operation.amount,
         currency=operation.currency,
         sent_ago=now - operation.submitted_at,
+        first_sent_ago=now - _first_submitted_at(operation),
     )
     return sighting, operation.handler, operation.merchant, is_gone
 
 
-def _counted(outcome: Outcome, sighting: Sighting) -> Outcome:
-    """Count an absence only if, when the provider was asked, the request could no longer arrive."""
+def _first_submitted_at(operation: Operation) -> Any:
+    """Return when the first try under the operation's key was sent."""
+    first = operation.submitted_at
+    if operation.retry_count:
+        first = (
+            Operation.objects.filter(root_id=operation.root_id)
+            .exclude(submitted_at=None)
+            .order_by("retry_count")
+            .values_list("submitted_at", flat=True)[0]
+        )
+    return first
+
+
+def _counted(outcome: Outcome, sighting: Sighting, *, took: timedelta) -> Outcome:
+    """Count an absence only if, when the provider was asked, the request could no longer arrive.
+
+    A look that took longer than a look can take looked at another time than it thinks.
+    """
     too_soon = sighting.sent_ago < settings.SARVEX_STALE_AFTER
-    if outcome.result is Result.NOT_SENT and too_soon:
+    too_slow = took > settings.SARVEX_PROVIDER_TIMEOUT + LOOK_MARGIN
+    if outcome.result is Result.NOT_SENT and (too_soon or too_slow):
         return Outcome(
             result=Result.UNKNOWN,
             code="not_seen_yet",

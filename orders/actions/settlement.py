@@ -47,7 +47,8 @@ def settle(operation_id: str, outcome: Outcome, *, actor: str, now: datetime) ->
 def settle_locked(operation: Operation, outcome: Outcome, *, actor: str, now: datetime) -> Answer:
     """Do what `settle` does to an operation that the caller's transaction has locked."""
     if operation.is_final:
-        _report_contradiction(operation, outcome, actor)
+        if outcome.result is Result.SUCCEEDED and operation.status != Operation.Status.SUCCEEDED:
+            return _contradicted(operation, outcome, actor=actor, now=now)
         return answer_of(operation)
     outcome = _believed(operation, outcome)
     operation.looking_until = None
@@ -192,13 +193,25 @@ def _told(outcome: Outcome, operation: Operation, actor: str) -> dict[str, Any]:
     return told
 
 
-def _report_contradiction(operation: Operation, outcome: Outcome, actor: str) -> None:
-    """A success that comes after the operation ended otherwise is money without an order."""
-    if outcome.result is Result.SUCCEEDED and operation.status != Operation.Status.SUCCEEDED:
-        log.critical(
-            "settlement_contradicted",
-            operation=operation.id,
-            status=operation.status,
-            reference=outcome.reference,
-            actor=actor,
+def _contradicted(operation: Operation, outcome: Outcome, *, actor: str, now: datetime) -> Answer:
+    """Keep hold of money that moved although the operation had ended without moving any.
+
+    It is told as under way, never as "nothing was charged": an equal request finds the movement
+    under the same provider key, and until then it stands out for a person.
+    """
+    log.critical(
+        "settlement_contradicted",
+        operation=operation.id,
+        status=operation.status,
+        reference=outcome.reference,
+        actor=actor,
+    )
+    if not operation.contradicted_by:
+        operation.contradicted_by = outcome.reference
+        operation.error_code = "contradicted"
+        operation.error_message = (
+            f"The provider made {outcome.reference} although this had been taken for not sent."
         )
+        operation.save(update_fields=["contradicted_by", "error_code", "error_message"])
+        record([trail.contradicted(operation, response=_told(outcome, operation, actor), now=now)])
+    return under_way(operation)

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from datetime import datetime
 
+import structlog
 from django.conf import settings
+from django.db import InterfaceError, OperationalError
 
 from idempotency import arrivals
 from idempotency.answers import Answer, Claim
 from idempotency.claims import Standing, State
 from idempotency.waiting import wait_for_owner
 from orders.actions import keys, reconcile
-from orders.answers import answer_of
+from orders.answers import answer_of, under_way
 from orders.clock import database_now
 from orders.models import Operation
+
+log = structlog.get_logger(__name__)
 
 
 def stand(
@@ -29,6 +33,17 @@ def stand(
     if standing.state == State.RELEASED:
         return None
     operation = Operation.objects.select_related("record").get(id=standing.operation_id)
+    try:
+        return _of_operation(claim, standing, operation, patient=patient, now=now)
+    except (OperationalError, InterfaceError) as error:
+        # Something was begun under this key, whatever the database can say of it at this moment.
+        log.warning("standing_unreadable", operation=operation.id, error=type(error).__name__)
+        return under_way(operation)
+
+
+def _of_operation(
+    claim: Claim, standing: Standing, operation: Operation, *, patient: bool, now: datetime
+) -> Answer | None:
     if operation.status == Operation.Status.ACCEPTED or not patient:
         arrivals.remember(claim, "in_progress", now=now)
         return answer_of(operation)
@@ -58,7 +73,8 @@ def _look_up(claim: Claim, standing: Standing, *, now: datetime) -> Answer | Non
     """Ask the provider; None when it shows that nothing was sent, so that the caller may send."""
     answer = reconcile.look_up(standing.operation_id, actor=claim.actor, now=database_now())
     operation = Operation.objects.select_related("record").get(id=standing.operation_id)
-    if operation.record.state == State.RELEASED:
+    if operation.status == Operation.Status.FAILED and not answer.final:
+        # Nothing was sent: the key is free, or another equal request has it by now.
         return None
     outcome = "replayed" if answer.final else "indeterminate"
     arrivals.remember(claim, outcome, now=now)

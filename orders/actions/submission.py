@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from dataclasses import dataclass
+from dataclasses import replace
 from datetime import timedelta
 
 import structlog
@@ -15,7 +14,7 @@ from idempotency.answers import Answer
 from orders import locks
 from orders.actions.settlement import settle
 from orders.answers import under_way
-from orders.clock import database_now
+from orders.clock import Moment, database_now
 from orders.handlers.base import ChargeOrder, Outcome, Result, handler_key
 from orders.handlers.registry import handler_for
 from orders.models import CheckoutSession, Operation
@@ -34,24 +33,6 @@ class SubmittedInsideTransaction(Exception):
     """A provider was about to be called with a transaction open."""
 
 
-@dataclass(frozen=True, slots=True)
-class Moment:
-    """A point in this process's time, by both of its clocks."""
-
-    monotonic: float
-    wall: float
-
-    @classmethod
-    def now(cls) -> Moment:
-        """Return the present moment."""
-        return cls(time.monotonic(), time.time())
-
-    def ago(self) -> timedelta:
-        """Return how long ago it was: the longer of the two, since each may have stood still."""
-        passed = max(time.monotonic() - self.monotonic, time.time() - self.wall)
-        return timedelta(seconds=passed)
-
-
 def submit(operation: Operation, *, actor: str, begun_at: Moment) -> Answer:
     """Send an operation whose `submitting` is committed, once, and settle what comes back.
 
@@ -62,22 +43,23 @@ def submit(operation: Operation, *, actor: str, begun_at: Moment) -> Answer:
     if transaction.get_connection().in_atomic_block:
         raise SubmittedInsideTransaction(operation.id)
     connection.close()
-    if _is_too_late(begun_at):
+    left = _left_to_begin(begun_at)
+    if left <= timedelta(0):
         outcome = TOO_LATE
     else:
         handler = handler_for(operation.handler, operation.merchant)
-        outcome = handler.charge(_charge_order(operation))
+        outcome = handler.charge(_charge_order(operation, begin_within=left))
     return _settle_surely(operation, outcome, actor=actor)
 
 
-def _is_too_late(begun_at: Moment) -> bool:
-    """Whether sending now could still be under way when others may conclude that nobody sends.
+def _left_to_begin(begun_at: Moment) -> timedelta:
+    """Return how long sending may still begin, before others may conclude that nobody sends.
 
     A process that was frozen between its commit and its call must not send after the operation
     has been looked up, not found and given up.
     """
     latest: timedelta = settings.SARVEX_STALE_AFTER - settings.SARVEX_PROVIDER_TIMEOUT
-    return begun_at.ago() >= latest
+    return latest - begun_at.ago()
 
 
 def submit_accepted(operation_id: str) -> bool:
@@ -105,7 +87,7 @@ def _begin(operation_id: str) -> Operation | None:
     return operation
 
 
-def _charge_order(operation: Operation) -> ChargeOrder:
+def _charge_order(operation: Operation, *, begin_within: timedelta) -> ChargeOrder:
     automatic = operation.checkout.capture == CheckoutSession.Capture.AUTOMATIC
     return ChargeOrder(
         handler_key=operation.handler_key,
@@ -119,6 +101,7 @@ def _charge_order(operation: Operation) -> ChargeOrder:
             "sarvex_merchant": operation.merchant_id,
             "sarvex_order": operation.planned_order_id,
         },
+        begin_within=begin_within,
     )
 
 
@@ -131,7 +114,9 @@ def _settle_surely(operation: Operation, outcome: Outcome, *, actor: str) -> Ans
     """
     for tries_left in reversed(range(SETTLE_TRIES)):
         try:
-            return settle(operation.id, outcome, actor=actor, now=timezone.now())
+            answer = settle(operation.id, outcome, actor=actor, now=timezone.now())
+            # Somebody else may have settled it first; to this caller it is no replay.
+            return replace(answer, replayed=False)
         except (OperationalError, InterfaceError) as error:
             log.warning("settle_interrupted", operation=operation.id, error=type(error).__name__)
             connection.close()

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from email.message import Message
 from typing import Any
 
 import orjson
 from django.conf import settings
+from django.db import connection
 from django.http import HttpRequest
 
 from orders.errors import Refusal
@@ -70,6 +72,8 @@ def parse(raw: bytes) -> Any:
 
 def read_raw(request: HttpRequest) -> bytes:
     """Return the body's bytes, 256 KiB at the most. Raises `PayloadTooLarge`."""
+    # A body comes as slowly as its sender likes: no database connection waits for it.
+    connection.close()
     most = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
     length = request.META.get("CONTENT_LENGTH") or ""
     if length.isdigit() and int(length) > most:
@@ -100,8 +104,7 @@ def _refuse_other_media(request: HttpRequest) -> None:
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) != len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+        twice, _ = Counter(name for name, _ in pairs).most_common(1)[0]
         raise MalformedJson(f"The member {twice!r} occurs twice.")
     return members
 

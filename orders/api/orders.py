@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 
 from django.db.models import Q, QuerySet
 from django.utils.dateparse import parse_datetime
@@ -20,15 +20,16 @@ from orders.queries.paging import page
 
 
 def moment_of(name: str, text: str) -> datetime:
-    """Return an RFC 3339 time with its offset. Raises `Invalid`."""
+    """Return an RFC 3339 time as it is in UTC. Raises `Invalid`."""
     try:
         moment = parse_datetime(text)
-    except ValueError:
-        moment = None
-    if moment is None or moment.tzinfo is None:
-        message = "Must be an RFC 3339 time with its offset, such as 2026-01-31T12:00:00Z."
-        raise Invalid(f"{name}: {message}", errors={name: [message]})
-    return moment
+        if moment is not None and moment.tzinfo is not None:
+            # PostgreSQL knows no offsets beyond sixteen hours; RFC 3339 has them up to a day.
+            return moment.astimezone(UTC)
+    except (ValueError, OverflowError):
+        pass
+    message = "Must be an RFC 3339 time with its offset, such as 2026-01-31T12:00:00Z."
+    raise Invalid(f"{name}: {message}", errors={name: [message]})
 
 
 def one_of(name: str, text: str, choices: list[str]) -> str:

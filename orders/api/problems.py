@@ -43,7 +43,11 @@ def response_for(error: Exception, request: HttpRequest) -> HttpResponse:
         return _response(error.kind.status, body, error.headers(), request)
     if isinstance(error, OperationalError | InterfaceError):
         log.error("database_unavailable", error=type(error).__name__)
-        return refusal_response("service_unavailable", "The database is out of reach.", request)
+        return refusal_response(
+            "service_unavailable",
+            "The database is out of reach; this request was not worked on.",
+            request,
+        )
     if isinstance(error, Http404):
         return refusal_response("not_found", "There is nothing at this address.", request)
     if isinstance(error, PermissionDenied):

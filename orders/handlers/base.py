@@ -6,6 +6,7 @@ the provider knows. It opens no transaction, touches no model and never sends tw
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -46,12 +47,23 @@ class Outcome:
     misconfigured: bool = False
     response: dict[str, Any] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        """Cut what a provider says to what can be stored: no text of its stops a settling."""
+        for name, most in (
+            ("code", 64),
+            ("decline_code", 64),
+            ("message", 500),
+            ("reference", 255),
+        ):
+            object.__setattr__(self, name, getattr(self, name).replace("\0", "")[:most])
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChargeOrder:
     """One charge to be made. Every field is the same on every send under the same `handler_key`.
 
     `amount` is in minor units. `metadata` lets the provider's list be searched for the charge.
+    A request that cannot begin within `begin_within` must not be sent any more.
     """
 
     handler_key: str
@@ -60,13 +72,15 @@ class ChargeOrder:
     token: str
     capture: bool
     metadata: dict[str, str]
+    begin_within: timedelta
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sighting:
     """What is known of an operation that is to be looked up at its provider.
 
-    `sent_ago` is a duration and not a time: the provider's clock need not agree with ours.
+    `sent_ago` and `first_sent_ago` (of the first try under the key) are durations and not times:
+    the provider's clock need not agree with ours.
     """
 
     operation_id: str
@@ -74,6 +88,7 @@ class Sighting:
     amount: int
     currency: str
     sent_ago: timedelta
+    first_sent_ago: timedelta
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,6 +136,9 @@ class Handler(Protocol):
         ...
 
 
+AMBIGUOUS = re.compile(r":(\d+|capture|refund|void)$")
+
+
 def handler_key(*, merchant: str, key: str, generation: int, step: str = "", longest: int) -> str:
     """Return the key under which a provider sees an operation: the same on every resend.
 
@@ -129,4 +147,7 @@ def handler_key(*, merchant: str, key: str, generation: int, step: str = "", lon
     """
     parts = [merchant, key, *([str(generation)] if generation else []), *([step] if step else [])]
     whole = ":".join(parts)
+    if not generation and AMBIGUOUS.search(key):
+        # `K:1` in its first life must not be taken for the second life of `K`, or a step of it.
+        whole = ":".join([merchant, key, "0", *([step] if step else [])])
     return whole if len(whole) <= longest else sha256(whole.encode()).hexdigest()[:longest]

@@ -8,6 +8,7 @@ class for a refused connection and for an answer that was lost.
 from __future__ import annotations
 
 import ssl
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timedelta
 from email.utils import parsedate_to_datetime
@@ -21,6 +22,7 @@ import urllib3
 from django.conf import settings
 
 from orders.handlers.base import ChargeOrder, ForgedEvent, Notice, Outcome, Result, Sighting
+from orders.handlers.connections import deadline, session_for
 from orders.models import Merchant
 from orders.models.secrets import SecretUnreadable
 
@@ -40,9 +42,20 @@ NOT_CONNECTED = (
 SHOWN = ("id", "object", "status", "amount", "amount_received", "amount_capturable", "currency")
 
 
+class _SessionOfThread(threading.local):
+    """A session for each thread, since sessions are not made to be shared."""
+
+    def __init__(self, address: str) -> None:
+        self.request = session_for(address).request
+
+
 @lru_cache(maxsize=1024)
 def _client(secret_key: str, api_base: str, timeout: float) -> stripe.StripeClient:
-    http_client = stripe.RequestsClient(timeout=(CONNECT_TIMEOUT, timeout))
+    session = _SessionOfThread(api_base or stripe.DEFAULT_API_BASE)
+    http_client = stripe.RequestsClient(
+        timeout=(CONNECT_TIMEOUT, timeout),
+        session=session,  # type: ignore[arg-type]
+    )
     addresses: dict[str, str] = {"api": api_base} if api_base else {}
     return stripe.StripeClient(
         secret_key,
@@ -78,21 +91,22 @@ class StripeHandler:
         """Create and confirm a PaymentIntent; a needed action of the buyer is a final no."""
         if not self._secret_key:
             return _misconfigured("The merchant has no usable Stripe key.")
-        return _classified(
-            lambda: self._stripe.v1.payment_intents.create(
-                params={
-                    "amount": order.amount,
-                    "currency": order.currency,
-                    "payment_method": order.token,
-                    "allowed_payment_method_types": ["card"],
-                    "confirm": True,
-                    "error_on_requires_action": True,
-                    "capture_method": "automatic" if order.capture else "manual",
-                    "metadata": order.metadata,
-                },
-                options={"idempotency_key": order.handler_key},
+        with deadline(order.begin_within.total_seconds()):
+            return _classified(
+                lambda: self._stripe.v1.payment_intents.create(
+                    params={
+                        "amount": order.amount,
+                        "currency": order.currency,
+                        "payment_method": order.token,
+                        "allowed_payment_method_types": ["card"],
+                        "confirm": True,
+                        "error_on_requires_action": True,
+                        "capture_method": "automatic" if order.capture else "manual",
+                        "metadata": order.metadata,
+                    },
+                    options={"idempotency_key": order.handler_key},
+                )
             )
-        )
 
     def look_up_charge(self, sighting: Sighting) -> Outcome:
         """Retrieve by id when it is known, else search the list around the time of sending."""
@@ -104,6 +118,12 @@ class StripeHandler:
             # The question failed, which says nothing about the charge.
             asked = _outcome_of_error(error)
             return Outcome(result=Result.UNKNOWN, code=asked.code, message=asked.message)
+        except Exception as error:
+            # The SDK fell over an answer that it did not expect; that says nothing either.
+            log.exception("stripe_answer_unreadable")
+            return Outcome(
+                result=Result.UNKNOWN, code="unreadable_answer", message=type(error).__name__
+            )
         if intent is None:
             return Outcome(
                 result=Result.NOT_SENT, code="absent", message="Stripe shows no trace of it."
@@ -138,13 +158,11 @@ class StripeHandler:
         intents = self._stripe.v1.payment_intents
         if sighting.reference:
             return intents.retrieve(sighting.reference)
-        sent_at = self._now_at_stripe() - sighting.sent_ago
+        # From the first try on: Stripe shows a repeated request with the time of its first one.
+        first_sent_at = self._now_at_stripe() - sighting.first_sent_ago
         listed = intents.list(
             params={
-                "created": {
-                    "gte": int((sent_at - CLOCK_SLACK).timestamp()),
-                    "lte": int((sent_at + _latest_arrival()).timestamp()),
-                },
+                "created": {"gte": int((first_sent_at - CLOCK_SLACK).timestamp())},
                 "limit": 100,
             }
         )
@@ -164,7 +182,10 @@ def _now_of(response: Any) -> datetime:
 def _refuse_from_the_future(signature: str, *, now: datetime) -> None:
     """The SDK refuses old signatures only; one from the future would stay valid for longer."""
     signed_at = dict(part.partition("=")[::2] for part in signature.split(",")).get("t", "")
-    if not signed_at.isdigit() or int(signed_at) > now.timestamp() + TOLERANCE:
+    if (
+        not (signed_at.isascii() and signed_at.isdigit())
+        or int(signed_at) > now.timestamp() + TOLERANCE
+    ):
         raise ForgedEvent("The signature's time is missing, or lies in the future.")
 
 
@@ -191,11 +212,6 @@ def _notice(event: dict[str, Any], raw: bytes) -> Notice:
 
 def _metadata(intent: stripe.PaymentIntent) -> dict[str, str]:
     return dict(intent.metadata.to_dict()) if intent.metadata else {}
-
-
-def _latest_arrival() -> timedelta:
-    patience: timedelta = settings.SARVEX_PROVIDER_TIMEOUT
-    return patience + CLOCK_SLACK
 
 
 def _classified(send: Callable[[], stripe.PaymentIntent]) -> Outcome:
@@ -226,10 +242,11 @@ def _outcome_of_intent(intent: dict[str, Any]) -> Outcome:
         return Outcome(result=Result.SUCCEEDED, captured_amount=captured, **told)
     if status == "requires_capture":
         return Outcome(result=Result.SUCCEEDED, captured_amount=0, **told)
-    if status in {"requires_payment_method", "canceled"}:
-        error = intent.get("last_payment_error") or {}
+    error = _member(intent, "last_payment_error")
+    if status == "canceled" or (status == "requires_payment_method" and error):
         return _declined(error, told)
-    # `processing`, `requires_action` and what Stripe may add: it may still move money.
+    # `processing`, `requires_action`, an intent that was made and is not confirmed yet, and what
+    # Stripe may add: it may still move money.
     return Outcome(result=Result.UNKNOWN, code=f"intent_{status}", **told)
 
 

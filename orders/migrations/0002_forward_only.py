@@ -35,7 +35,21 @@ LIFECYCLES = [
             ("indeterminate", "succeeded"),
             ("indeterminate", "failed"),
         ],
-        ["merchant_id", "checkout_id", "type", "handler", "handler_key", "amount", "currency"],
+        [
+            "merchant_id",
+            "checkout_id",
+            "type",
+            "handler",
+            "handler_key",
+            "amount",
+            "currency",
+            "idempotency_key",
+            "handler_request",
+            "root_id",
+            "record_id",
+            "planned_order_id",
+            "generation",
+        ],
     ),
     (
         "orders_checkoutsession",
@@ -48,7 +62,7 @@ LIFECYCLES = [
             ("completing", "completed"),
             ("completing", "open"),
         ],
-        ["merchant_id", "currency", "amount_total", "line_items"],
+        ["merchant_id", "currency", "amount_total", "line_items", "capture"],
     ),
 ]
 

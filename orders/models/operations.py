@@ -75,6 +75,8 @@ class Operation(ConcurrentTransitionMixin, models.Model):
     error_code = models.CharField(max_length=64, blank=True, default="")
     error_message = models.TextField(blank=True, default="")
     misconfigured = models.BooleanField(default=False)
+    # The provider's id of a movement that it made although the operation had ended without one.
+    contradicted_by = models.CharField(max_length=255, blank=True, default="")
     created_at = models.DateTimeField()
     submitted_at = models.DateTimeField(null=True)
     settled_at = models.DateTimeField(null=True)
@@ -140,6 +142,12 @@ class Operation(ConcurrentTransitionMixin, models.Model):
             ),
             models.Index(
                 fields=["reference"], condition=~Q(reference=""), name="operations_by_reference"
+            ),
+            models.Index(fields=["root_id", "retry_count"], name="operations_by_root"),
+            models.Index(
+                fields=["merchant"],
+                condition=~Q(contradicted_by=""),
+                name="operations_contradicted",
             ),
         ]
 

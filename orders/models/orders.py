@@ -88,7 +88,7 @@ class Order(ConcurrentTransitionMixin, models.Model):
     idempotency_key = models.CharField(max_length=255)
     generation = models.PositiveIntegerField()
     actor = models.CharField(max_length=255)
-    merchant_order_id = models.CharField(max_length=200, null=True)  # noqa: DJ001 (null in the API)
+    merchant_order_id = models.CharField(max_length=500, null=True)  # noqa: DJ001 (null in the API)
     payment_handler = models.CharField(max_length=40)
     payment_status = models.CharField(max_length=20, choices=Payment)
     payment_reference = models.CharField(max_length=255)

@@ -46,8 +46,10 @@ def key_as_seen_by(principal: Principal, key: str) -> dict[str, Any]:
 
 def _arrivals(principal: Principal, key: str) -> list[dict[str, Any]]:
     first = IdempotencyRecord.objects.filter(merchant=principal.merchant_id, key=key)
-    seen = [(one.first_seen_at, one.actor, one.request_id, "fresh") for one in first]
     later = Arrival.objects.filter(merchant=principal.merchant_id, key=key).order_by("id")
+    if principal.is_agent:
+        first, later = first.filter(actor=principal.actor), later.filter(actor=principal.actor)
+    seen = [(one.first_seen_at, one.actor, one.request_id, "fresh") for one in first]
     seen += [
         (one.arrived_at, one.actor, one.request_id, one.outcome) for one in later[:MOST_ARRIVALS]
     ]

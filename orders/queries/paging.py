@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 import orjson
@@ -89,6 +89,6 @@ def _typed(model: type[Model], name: str, value: Any) -> Any:
         raise TypeError("columns are spelt as text")
     field: Any = model._meta.get_field(name)
     typed = field.to_python(value)
-    if isinstance(typed, datetime) and typed.tzinfo is None:
-        raise ValueError("times are spelt with their offset")
+    if isinstance(typed, datetime) and typed.utcoffset() != timedelta(0):
+        raise ValueError("times are spelt in UTC")
     return typed

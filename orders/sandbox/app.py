@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import signal
+from email.utils import formatdate
 from pathlib import Path
 
 from aiohttp import web
@@ -70,7 +71,7 @@ class Sandbox:
                 self.world.accounts.of(arrival.account).count("conflicts")
             reply = refusal(refused)
         arrival.state, arrival.status = "answered", reply.status
-        return _response(request, request_id, reply)
+        return _response(request, request_id, reply, self.world.accounts.clock.now())
 
     async def _exchange(self, request: web.BaseRequest, arrival: Arrival) -> Exchange:
         """Find out who asks for what, and which faults meet it.
@@ -145,8 +146,9 @@ def _subject(account: Account, arrival: Arrival, method: str | None) -> Subject:
     )
 
 
-def _response(request: web.BaseRequest, request_id: str, reply: Reply) -> web.Response:
+def _response(request: web.BaseRequest, request_id: str, reply: Reply, now: int) -> web.Response:
     headers = {
+        "Date": formatdate(now, usegmt=True),
         "Request-Id": request_id,
         "Stripe-Version": request.headers.get("Stripe-Version", API_VERSION),
         "Content-Type": reply.content_type,

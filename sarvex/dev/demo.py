@@ -51,7 +51,7 @@ def prepared(home: Path, database_url: str) -> Demo:
             database=name,
             stripe_secret_key=f"sk_test_{secrets.token_hex(16)}",
             stripe_webhook_secret=f"whsec_{secrets.token_hex(16)}",
-            passwords={person: secrets.token_urlsafe(9) for person in (*MEMBERS, *STAFF)},
+            passwords={person: secrets.token_hex(6) for person in (*MEMBERS, *STAFF)},
         )
         _write(home, demo)
     return demo

@@ -9,10 +9,12 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from functools import wraps
 from pathlib import Path
 from typing import Any
+
+import time_machine
 
 from idempotency import delivery
 from orders.actions import complete_checkout, receive_event, reconcile, settlement, submission
@@ -55,7 +57,10 @@ def _wrap(module: Any, name: str, *, before: tuple[str, ...], after: tuple[str, 
 
 
 def install() -> None:
-    """Put the hooks in, and shorten the pauses that the tests would only wait for."""
+    """Put the hooks in, shorten the pauses that tests would only wait for, and shift the clock."""
+    shift = float(os.environ.get("SARVEX_CLOCK_SHIFT", "0"))
+    if shift:
+        time_machine.travel(datetime.now(UTC) + timedelta(seconds=shift)).start()
     settlement.FIRST_LOOK = timedelta(seconds=0.5)
     # The request's and the worker's way to the provider.
     _after(complete_checkout, "publish", "web: accept not committed")

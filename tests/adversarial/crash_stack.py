@@ -74,11 +74,21 @@ class CrashStack:
         raise AssertionError("the web server did not come back")
 
 
+def _at(env: dict[str, str], shift: float) -> dict[str, str]:
+    return {**env, "SARVEX_CLOCK_SHIFT": str(shift)}
+
+
 @contextmanager
 def crash_stack(
-    folder: Path, *, database_url: str, stripe: str, redis_url: str, **more: str
+    folder: Path,
+    *,
+    database_url: str,
+    stripe: str,
+    redis_url: str,
+    web_clock: float = 0,
+    worker_clock: float = 0,
 ) -> Iterator[CrashStack]:
-    """Run a stack with crash points until the block ends; `more` goes into its environment."""
+    """Run a stack with crash points until the block ends, its clocks wrong by so many seconds."""
     port = free_port()
     url, crash_file = f"http://127.0.0.1:{port}", folder / "armed"
     env = {
@@ -88,7 +98,6 @@ def crash_stack(
         "STRIPE_API_BASE": stripe,
         "SARVEX_CRASH_FILE": str(crash_file),
         "SARVEX_DB_CONNECTIONS": "6",
-        **more,
     }
     web = [
         str(BIN / "granian"), "--interface", "wsgi", "--host", "127.0.0.1", "--port", str(port),
@@ -103,7 +112,10 @@ def crash_stack(
     web = ["sh", "-c", 'while :; do "$@"; done', "sh", *web]
     with ExitStack() as stack:
         up = f"{url}/readyz"
-        started = stack.enter_context(running(web, url=up, log=folder / "web.log", env=env))
-        working = stack.enter_context(running(worker, url=up, log=folder / "worker.log", env=env))
+        started = stack.enter_context(
+            running(web, url=up, log=folder / "web.log", env=_at(env, web_clock))
+        )
+        late = _at(env, worker_clock)
+        working = stack.enter_context(running(worker, url=up, log=folder / "worker.log", env=late))
         stack.enter_context(running(beat, url=up, log=folder / "beat.log", env=env))
         yield CrashStack(url, SandboxControl(stripe), started, working, crash_file)

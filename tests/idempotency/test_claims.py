@@ -272,7 +272,7 @@ class TestReleasedKey:
         claim = a_claim()
         record_id = self.released(claim)
 
-        assert take_again(record_id, operation_id="op_2")
+        assert take_again(record_id, operation_id="op_2", after="op_1")
         standing = claimed(claim)
         assert (standing.state, standing.operation_id) == ("open", "op_2")
 
@@ -283,18 +283,26 @@ class TestReleasedKey:
 
         def take(number: int) -> bool:
             with transaction.atomic(durable=True):
-                return take_again(record_id, operation_id=f"op_{number}")
+                return take_again(record_id, operation_id=f"op_{number}", after="op_1")
 
         taken = at_once(MANY, take)
 
         assert taken.count(True) == 1
         assert claimed(claim).operation_id == f"op_{taken.index(True)}"
 
+    def test_is_not_taken_again_after_an_operation_that_another_try_has_replaced(self) -> None:
+        claim = a_claim()
+        record_id = self.released(claim)
+        assert take_again(record_id, operation_id="op_2", after="op_1")
+        assert release(record_id)
+
+        assert not take_again(record_id, operation_id="op_3", after="op_1")
+
     def test_stays_released_when_its_taker_is_rolled_back(self) -> None:
         claim = a_claim()
         record_id = self.released(claim)
         with undone():
-            assert take_again(record_id, operation_id="op_2")
+            assert take_again(record_id, operation_id="op_2", after="op_1")
 
         assert claimed(claim).state == "released"
         assert claimed(claim).operation_id == "op_1"
@@ -303,7 +311,7 @@ class TestReleasedKey:
     def test_is_the_only_one_that_is_taken_again(self, state: str) -> None:
         record = a_record(state=state)
 
-        assert not take_again(record.id, operation_id="op_2")
+        assert not take_again(record.id, operation_id="op_2", after="")
         record.refresh_from_db()
         assert (record.state, record.operation_id) == (state, "")
 

@@ -83,11 +83,16 @@ def wire(url: str) -> Iterator[Wire]:
 
 
 def request(
-    method: str, path: str, body: bytes | None = None, *, chunked: bool = False, **headers: str
+    method: str,
+    path: str,
+    body: bytes | None = None,
+    *,
+    chunked: bool = False,
+    headers: dict[str, str] | None = None,
 ) -> bytes:
-    """Return the bytes of a request; `content_type` becomes `Content-Type`, and so on."""
+    """Return the bytes of a request, its headers spelt as given."""
     lines = [f"{method} {path} HTTP/1.1", "Host: 127.0.0.1"]
-    lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
+    lines += [f"{name}: {value}" for name, value in (headers or {}).items()]
     if chunked:
         lines.append("Transfer-Encoding: chunked")
     elif body is not None:

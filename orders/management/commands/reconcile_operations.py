@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 from django.core.management.base import BaseCommand
 
 from orders.actions import reconcile
-from orders.clock import database_now
 from orders.models import Operation
+
+ACTOR = "system:reconcile"
+A_DAY = timedelta(days=1)
 
 
 class Command(BaseCommand):
@@ -18,10 +21,9 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Look each one up, telling what came of it."""
-        due = reconcile.operations_to_look_up(database_now())
-        for number, operation_id in enumerate(due, start=1):
-            reconcile.look_up(operation_id, actor="system:reconcile", now=database_now())
-            status = Operation.objects.values_list("status", flat=True).get(id=operation_id)
-            self.stdout.write(f"{number}/{len(due)} {operation_id} {status}")
+        looked = 0
+        for operation_id, status in reconcile.look_up_what_is_due(actor=ACTOR, at_most=A_DAY):
+            looked += 1
+            self.stdout.write(f"{looked} {operation_id} {status}")
         waiting = Operation.objects.filter(status=Operation.Status.INDETERMINATE).count()
-        self.stdout.write(f"{len(due)} looked up, {waiting} still of unknown outcome")
+        self.stdout.write(f"{looked} looked up, {waiting} still of unknown outcome")

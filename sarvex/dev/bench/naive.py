@@ -7,6 +7,7 @@ handler; no idempotency, no trail, no outbox, no checkout. Served by the benchma
 from __future__ import annotations
 
 import uuid
+from datetime import timedelta
 from functools import lru_cache
 
 from django.db import models
@@ -73,6 +74,7 @@ class Purchase(Endpoint):
                 token=said["token"],
                 capture=True,
                 metadata={"order": order_id},
+                begin_within=timedelta(seconds=20),
             )
         )
         if outcome.result is not Result.SUCCEEDED:
