@@ -4,29 +4,32 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('idempotency', '0002_answers_stand'),
-        ('orders', '0004_provider_events'),
+        ("idempotency", "0002_answers_stand"),
+        ("orders", "0004_provider_events"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='operation',
-            name='contradicted_by',
-            field=models.CharField(blank=True, default='', max_length=255),
+            model_name="operation",
+            name="contradicted_by",
+            field=models.CharField(blank=True, default="", max_length=255),
         ),
         migrations.AlterField(
-            model_name='order',
-            name='merchant_order_id',
+            model_name="order",
+            name="merchant_order_id",
             field=models.CharField(max_length=500, null=True),
         ),
         migrations.AddIndex(
-            model_name='operation',
-            index=models.Index(fields=['root_id', 'retry_count'], name='operations_by_root'),
+            model_name="operation",
+            index=models.Index(fields=["root_id", "retry_count"], name="operations_by_root"),
         ),
         migrations.AddIndex(
-            model_name='operation',
-            index=models.Index(condition=models.Q(('contradicted_by', ''), _negated=True), fields=['merchant'], name='operations_contradicted'),
+            model_name="operation",
+            index=models.Index(
+                condition=models.Q(("contradicted_by", ""), _negated=True),
+                fields=["merchant"],
+                name="operations_contradicted",
+            ),
         ),
     ]
