@@ -17,6 +17,8 @@ from orders.errors import Refusal
 # No body of ours goes deeper than four; whoever reads a body later may recurse into this.
 DEEPEST = 32
 
+JSON = "application/json"
+
 
 class MalformedJson(Refusal):
     """The body is not JSON that every reader reads alike."""
@@ -91,14 +93,20 @@ def read_raw(request: HttpRequest) -> bytes:
 
 
 def _refuse_other_media(request: HttpRequest) -> None:
-    declared = Message()
-    declared["content-type"] = request.META.get("CONTENT_TYPE") or "application/octet-stream"
-    charset = str(declared.get_param("charset") or "utf-8").lower()
-    encoding = request.META.get("HTTP_CONTENT_ENCODING", "identity").lower()
-    if declared.get_content_type() != "application/json" or charset not in {"utf-8", "utf8"}:
+    media_type = request.META.get("CONTENT_TYPE") or "application/octet-stream"
+    if media_type != JSON and not _means_json(media_type):
         raise UnsupportedMediaType("Send the body as application/json in UTF-8.")
+    encoding = request.META.get("HTTP_CONTENT_ENCODING", "identity").lower()
     if encoding != "identity":
         raise UnsupportedMediaType("Send the body without a Content-Encoding.")
+
+
+def _means_json(media_type: str) -> bool:
+    """Whether a media type with parameters, in whatever case, says JSON in UTF-8."""
+    declared = Message()
+    declared["content-type"] = media_type
+    charset = str(declared.get_param("charset") or "utf-8").lower()
+    return declared.get_content_type() == JSON and charset in {"utf-8", "utf8"}
 
 
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
