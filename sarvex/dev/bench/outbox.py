@@ -16,7 +16,7 @@ from sarvex.dev.refusals import Refused
 
 RATE = 200  # completes a second while the lag is measured
 LOOK = 0.25  # seconds between looks at what is left
-PATIENCE = 120.0  # seconds for everything to be delivered
+PATIENCE = 600.0  # seconds for everything to be delivered
 
 LEFT = "SELECT count(*) FROM idempotency_outboxevent WHERE delivered_at IS NULL"
 LATER = "UPDATE idempotency_outboxevent SET due_at = now() + interval '1 hour'"
