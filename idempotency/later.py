@@ -6,12 +6,12 @@ can take is the last moment's notes, so nothing that money depends on is written
 
 from __future__ import annotations
 
-import atexit
 import os
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from multiprocessing.util import Finalize
 from typing import Generic, TypeVar
 
 import structlog
@@ -72,7 +72,8 @@ class LaterWriter(Generic[Note]):
         with self._starting:
             if self._writer_of != os.getpid():
                 threading.Thread(target=self._run, name=self.name, daemon=True).start()
-                atexit.register(self._finish)
+                # Not atexit: the web server's processes end without it, as all of multiprocessing's.
+                Finalize(None, self._finish, exitpriority=0)
                 self._writer_of = os.getpid()
 
     def _run(self) -> None:

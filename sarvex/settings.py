@@ -130,6 +130,9 @@ DATABASES = {
                 "max_idle": 300.0,
             },
             "application_name": "sarvex",
+            # Statements that come again are prepared by PostgreSQL; decision 0031 has the numbers.
+            "server_side_binding": True,
+            "prepare_threshold": 3,
             "connect_timeout": 5,
             # A server that vanished without a word is noticed within these, and not in hours.
             "keepalives_idle": 10,
