@@ -72,7 +72,7 @@ class LaterWriter(Generic[Note]):
         with self._starting:
             if self._writer_of != os.getpid():
                 threading.Thread(target=self._run, name=self.name, daemon=True).start()
-                # Not atexit: the web server's processes end without it, as all of multiprocessing's.
+                # Not atexit: a web process ends without it, as all of multiprocessing's do.
                 Finalize(None, self._finish, exitpriority=0)
                 self._writer_of = os.getpid()
 
