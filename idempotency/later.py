@@ -15,7 +15,7 @@ from multiprocessing.util import Finalize
 from typing import Generic, TypeVar
 
 import structlog
-from django.db import DatabaseError, InterfaceError, connection
+from django.db import DatabaseError, DataError, InterfaceError, connection
 
 log = structlog.get_logger(__name__)
 
@@ -34,11 +34,16 @@ class LaterWriter(Generic[Note]):
     def __init__(self, name: str, write: Callable[[Sequence[Note]], object]) -> None:
         self.name = name
         self._write = write
+        self._begin_anew()
+        os.register_at_fork(after_in_child=self._begin_anew)
+
+    def _begin_anew(self) -> None:
+        """Start with no notes and no thread; a forked child's notes are its parent's to write."""
         self._waiting: deque[Note] = deque()
         self._something = threading.Event()
         self._writing = threading.Lock()
         self._starting = threading.Lock()
-        self._writer_of: int | None = None  # the process whose thread writes; a fork starts its own
+        self._writer_of: int | None = None  # the process whose thread writes
 
     def add(self, note: Note) -> None:
         """Take a note; costs no I/O."""
@@ -56,6 +61,9 @@ class LaterWriter(Generic[Note]):
                 batch = [self._waiting.popleft() for _ in range(min(BATCH, len(self._waiting)))]
                 try:
                     self._write(batch)
+                except DataError:
+                    # It would be refused for ever, and hold up everything that comes after it.
+                    log.exception("notes_refused", writer=self.name, lost=len(batch))
                 except (DatabaseError, InterfaceError) as error:
                     self._waiting.extendleft(reversed(batch))
                     log.warning(
