@@ -16,7 +16,7 @@ run: ## Start everything on this machine, show fifty requests and one charge, an
 
 test: ## Run the whole test suite against real PostgreSQL and Redis (ARGS="-k name" for a part)
 	@sh sarvex/dev/venv.sh "$(PYTHON)" test
-	@$(BIN)/python -m pytest -n 3 $(ARGS)
+	@$(BIN)/python -m pytest -n 2 $(ARGS)
 
 check: lint test ## Everything that CI runs: lint, types, layers, migrations, deploy check, tests
 
