@@ -130,7 +130,7 @@ DATABASES = {
                 "max_idle": 300.0,
             },
             "application_name": "sarvex",
-            # Statements that come again are prepared by PostgreSQL; decision 0031 has the numbers.
+            # Recurring statements are prepared by PostgreSQL; docs/performance.md has numbers.
             "server_side_binding": True,
             "prepare_threshold": 3,
             "connect_timeout": 5,
