@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from datetime import datetime
 
-import orjson
-from django.conf import settings
 from django.db import transaction
 
 from audit.record import record
-from idempotency import arrivals
 from idempotency.answers import Answer, Claim
-from idempotency.claims import answer_key, claim_key
 from orders import locks, trail
 from orders.actions import keys
+from orders.answers import done
 from orders.checkout_rules import BROKEN_BY, refuse_unless_open
 from orders.documents import checkout_document
 from orders.errors import NotFound, Refusal
@@ -34,21 +31,14 @@ def cancel_checkout(*, claim: Claim, now: datetime) -> Answer:
     except Refusal as refusal:
         _note(claim, refusal, now=now)
         raise
-    if not claim.key:
-        return answer
-    if answer.replayed:
-        arrivals.remember(claim, "replayed", now=now)
-    return keys.keep(claim, answer, now=now)
+    return keys.told(claim, answer, now=now)
 
 
 @transaction.atomic(durable=True)
 def _cancel(claim: Claim, *, now: datetime) -> Answer:
-    standing = None
-    if claim.key:
-        standing = claim_key(claim, operation_id="", now=now)
-        keys.refuse_other_meaning(claim, standing)
-        if standing.answer is not None:
-            return standing.answer
+    standing = keys.claimed(claim, now=now)
+    if standing is not None and standing.answer is not None:
+        return standing.answer
     checkout = locks.checkout(merchant_id=claim.merchant, checkout_id=claim.subject)
     if checkout is None:
         raise NotFound("No such checkout.")
@@ -63,20 +53,8 @@ def _cancel(claim: Claim, *, now: datetime) -> Answer:
                 )
             ]
         )
-    answer = Answer(
-        status=200,
-        body=orjson.dumps(checkout_document(checkout, now=now)),
-        headers={"Content-Type": "application/json"},
-    )
-    if standing is None:
-        return answer
-    return answer_key(
-        standing.record_id,
-        answer,
-        result_id=checkout.id,
-        now=now,
-        window=settings.SARVEX_REPLAY_WINDOW,
-    )
+    answer = done(checkout_document(checkout, now=now))
+    return keys.stored(standing, answer, result_id=checkout.id, now=now)
 
 
 def _note(claim: Claim, refusal: Refusal, *, now: datetime) -> None:

@@ -7,13 +7,10 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import orjson
-from django.conf import settings
 from django.db import transaction
 
 from audit.record import record
-from idempotency import arrivals
 from idempotency.answers import Answer, Claim
-from idempotency.claims import answer_key, claim_key
 from orders import trail
 from orders.actions import keys
 from orders.documents import checkout_document
@@ -73,21 +70,14 @@ def create_checkout(*, claim: Claim, basket: Basket, now: datetime) -> Answer:
     except Refusal as refusal:
         keys.note_refusal(claim, refusal, None, now=now)
         raise
-    if not claim.key:
-        return answer
-    if answer.replayed:
-        arrivals.remember(claim, "replayed", now=now)
-    return keys.keep(claim, answer, now=now)
+    return keys.told(claim, answer, now=now)
 
 
 @transaction.atomic(durable=True)
 def _open(claim: Claim, basket: Basket, *, now: datetime) -> Answer:
-    standing = None
-    if claim.key:
-        standing = claim_key(claim, operation_id="", now=now)
-        keys.refuse_other_meaning(claim, standing)
-        if standing.answer is not None:
-            return standing.answer
+    standing = keys.claimed(claim, now=now)
+    if standing is not None and standing.answer is not None:
+        return standing.answer
     checkout = CheckoutSession(
         id=new_checkout_id(),
         merchant_id=claim.merchant,
@@ -113,12 +103,4 @@ def _open(claim: Claim, basket: Basket, *, now: datetime) -> Answer:
         body=orjson.dumps(checkout_document(checkout, now=now)),
         headers={"Content-Type": "application/json", "Location": f"/checkout/{checkout.id}"},
     )
-    if standing is None:
-        return answer
-    return answer_key(
-        standing.record_id,
-        answer,
-        result_id=checkout.id,
-        now=now,
-        window=settings.SARVEX_REPLAY_WINDOW,
-    )
+    return keys.stored(standing, answer, result_id=checkout.id, now=now)

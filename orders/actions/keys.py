@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from django.conf import settings
 from django.db import transaction
 
 from audit.models import MutationAttempt
 from audit.record import record
 from idempotency import arrivals, replay_cache
 from idempotency.answers import Answer, Claim
-from idempotency.claims import Standing, State
+from idempotency.claims import Standing, State, answer_key, claim_key
 from orders.errors import Refusal
 
 
@@ -60,6 +61,41 @@ def refuse_other_meaning(claim: Claim, standing: Standing) -> None:
 def is_first(standing: Standing) -> bool:
     """Whether the caller is to do the work: the key is new, or nothing happened under it."""
     return standing.fresh or standing.state == State.RELEASED
+
+
+def claimed(claim: Claim, *, now: datetime) -> Standing | None:
+    """Claim the key in the caller's transaction; None for a claim without one.
+
+    Raises:
+        KeyReused
+    """
+    if not claim.key:
+        return None
+    standing = claim_key(claim, operation_id="", now=now)
+    refuse_other_meaning(claim, standing)
+    return standing
+
+
+def stored(standing: Standing | None, answer: Answer, *, result_id: str, now: datetime) -> Answer:
+    """Store a final answer under the claimed key, in the caller's transaction, if there is one."""
+    if standing is None:
+        return answer
+    return answer_key(
+        standing.record_id,
+        answer,
+        result_id=result_id,
+        now=now,
+        window=settings.SARVEX_REPLAY_WINDOW,
+    )
+
+
+def told(claim: Claim, answer: Answer, *, now: datetime) -> Answer:
+    """Note a replay, shelve the answer for the next equal request, and return it."""
+    if not claim.key:
+        return answer
+    if answer.replayed:
+        arrivals.remember(claim, "replayed", now=now)
+    return keep(claim, answer, now=now)
 
 
 def note_refusal(
